@@ -1,1 +1,1 @@
-"""The functions behind `import inakit as ina`: each takes plain Python values and calls what the command line calls."""
+"""The functions behind `import inakit as ina`: they take plain Python values and share the command line's code."""

@@ -1,4 +1,4 @@
-"""How results are shown in a notebook: tables as HTML or of pandas, pictures, and the plot of a comparison."""
+"""The display of results in a notebook: tables in HTML or pandas, pictures, and the plot of a comparison."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ FIGURES = {
     "communication_time_s": ("communication time (ms)", 1e-3, 1),
     "aggregation_ratio": ("aggregation ratio", 1.0, 2),
 }
-"""The figures that tables and plots show: their headings, the units of these, and decimals."""
+"""The figures in tables and plots: heading, unit of the heading, number of decimals."""
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", notes: Iterable[str] = ()) -> str:
-    """A table with its title above and its notes below; every text is escaped."""
+    """An HTML table with its title above and its notes below; all texts are escaped."""
     head = "".join(f"<th>{escape(each)}</th>" for each in headings)
     body = "".join("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows)
     above = f"<caption>{escape(title)}</caption>" if title else ""
@@ -41,7 +41,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "
 
 
 def frame(rows: Sequence[dict[str, Any]]) -> pandas.DataFrame:
-    """Rows as a table of pandas. Raises `MachineError` where pandas is not installed."""
+    """Rows as a pandas data frame. Raises `MachineError` if pandas is not installed."""
     try:
         import pandas as pd  # noqa: PLC0415, a package of an extra
     except ImportError as error:
@@ -51,12 +51,12 @@ def frame(rows: Sequence[dict[str, Any]]) -> pandas.DataFrame:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture: a notebook shows it, `save` writes it, and `figure` is matplotlib's, to be changed."""
+    """A picture: a notebook shows it, `save` writes it, and `figure` is the matplotlib figure, which you can change."""
 
     figure: Figure
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture as the ending of `path` says (.svg, .png, .pdf); its path. Raises `OutputError`."""
+        """Write the picture in the format of the suffix (.svg, .png, .pdf); return its path. Raises `OutputError`."""
         with writing(Path(path)):
             self.figure.savefig(path, bbox_inches="tight")
         return Path(path)
@@ -76,11 +76,11 @@ def picture_of(prepared: Prepared, title: str) -> Picture:
 
 
 SHOWN = ("sending_rate_bps", "ps_ingress_bytes", "communication_time_s")
-"""Those of `FIGURES` that have a panel."""
+"""The `FIGURES` that have a panel."""
 
 
 def bars(planned: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """A panel for each of `SHOWN`: the planned and, where plans ran, the measured figures by planner."""
+    """A figure with a panel for each of `SHOWN`: the planned and, if plans ran, the measured figures by planner."""
     places = ("planned", "measured") if any(measured.values()) else ("planned",)
     styles = styles_of(list(planned))
     panels = []
@@ -95,6 +95,6 @@ def bars(planned: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Mappin
 
 
 def point(figures: Mapping[str, float | None], name: str, unit: float) -> Estimate:
-    """A figure in its unit; missing where there is none."""
+    """A figure in its unit; `MISSING` if there is none."""
     value = figures.get(name)
     return MISSING if value is None else exact(value / unit)

@@ -43,23 +43,23 @@ def fabric(
     source
         The name of a generator (``"fattree"``, ``"leafspine"``, ``"units"``, ``"rails"``, or a network of the papers
         such as ``"aro-figure1"``), a file (``.yml``, ``.json``, ``.graphml``), a networkx graph whose nodes and edges
-        have the attributes of a GraphML file (``type``, ``capacity``, …), or a fabric that is to be varied.
+        have the attributes of a GraphML file (``type``, ``capacity``, …), or a fabric to vary.
     capacity
-        The rate of every link, in bit/s or as text (``"20M"``); two of them draw each link's rate between them.
+        The rate of every link, in bit/s or as text (``"20M"``); a pair is a range from which each link's rate is drawn.
     ina
-        Which switches aggregate: a share of them, drawn by the seed (``0.5``), or their names.
+        The switches that aggregate: a share of all, drawn by the seed (``0.5``), or their names.
     pipelines
-        Into how many groups of ports, 1 to 8, every switch is split. A group sums only what enters by its own ports.
+        The number of pipelines of every switch, 1 to 8. A pipeline sums only packets that enter by its own ports.
     aggregation_rate_bps
-        How fast every switch sums, in bit/s. Without it, switches sum as fast as links deliver.
+        The rate at which every switch sums, in bit/s. Without it, switches sum as fast as links deliver.
     chip
-        A chip profile, such as ``"tofino1"``, whose limits all switches have.
+        A chip profile, such as ``"tofino1"``, whose limits apply to all switches.
     scale
-        A factor of every rate, such as ``1 / 5000``.
+        A factor for all rates, such as ``1 / 5000``.
     hosts_per_switch
-        How many hosts each switch of a graph without hosts gets.
+        The number of hosts per switch, for a graph without hosts.
     seed
-        Decides what is drawn.
+        The seed of all random choices.
     **sizes
         The generator's own parameters: ``k=8`` of a fat-tree, ``leaves=4, spines=2, hosts_per_leaf=4`` of a leaf-spine.
 
@@ -71,9 +71,9 @@ def fabric(
     Raises
     ------
     FabricError
-        A fabric that cannot exist, or a mistake in a file, with its line.
+        An impossible fabric, or a mistake in a file, with its line.
     InputError
-        An unknown name, with the nearest one that there is.
+        An unknown name; the message suggests the nearest known name.
 
     Examples
     --------
@@ -94,27 +94,27 @@ def fabric(
 
 
 def as_text(value: object) -> str | None:
-    """A value as the command line would have it; None stays None."""
+    """A value as command-line text; None stays None."""
     return None if value is None else str(value)
 
 
 def base(source: str | Path | Fabric | nx.Graph[Any], hosts_per_switch: int, scale: float, sizes: Any) -> Fabric:
-    """The fabric of a source before anything of it is varied. Raises `InputError`."""
+    """The fabric of a source before any variation. Raises `InputError`."""
     if isinstance(source, str) and not (choice := FabricChoice(source)).is_file:
         return named_fabric(source, **sizes) if sizes else choice.base()
     if sizes:
-        raise InputError(f"{', '.join(sizes)}: only generators have sizes, such as fabric('fattree', k=8)")
+        raise InputError(f"{', '.join(sizes)}: only generators take sizes, such as fabric('fattree', k=8)")
     if isinstance(source, str | Path):
         return FabricChoice(str(source), scale=str(scale)).base()
     return source if isinstance(source, Fabric) else from_graph(source, hosts_per_switch, scale)
 
 
 def from_graph(graph: Any, hosts_per_switch: int, scale: float) -> Fabric:
-    """The fabric of a networkx graph. Raises `FabricError` that says what of it is none."""
+    """The fabric of a networkx graph. Raises `FabricError` for a graph that is not a fabric."""
     import networkx as nx  # noqa: PLC0415, a fabric by name needs no graph library
 
     if not isinstance(graph, nx.Graph):
-        raise InputError(f"{type(graph).__name__}: a fabric is a name, a file, a Fabric or a networkx graph")
+        raise InputError(f"{type(graph).__name__}: expected a name, a file, a Fabric or a networkx graph")
     named = nx.relabel_nodes(graph, {node: str(node) for node in graph})
     name = str(graph.name or "graph")
     try:
@@ -144,23 +144,23 @@ def job(
     fabric
         The network whose hosts take part.
     workers
-        Names of hosts, or how many hosts to draw; by default at most 16.
+        Names of hosts, or the number of hosts to draw; by default at most 16.
     servers
-        Names of hosts, or how many. Hosts whose names begin with "ps" come first; others are drawn.
+        Names of hosts, or their number: hosts whose names begin with "ps" or, if there are none, drawn hosts.
     gradient_bytes
-        The size of one worker's gradient, 4 bytes a value; by default a thousandth of the model's, or 548 kB.
+        The size of one worker's gradient, 4 bytes per value; by default a thousandth of the model's, or 548 kB.
     model
-        What layers the gradient has: the name of a table such as ``"vgg16"``, or a ``.csv`` file.
+        The gradient's layers: the name of a table such as ``"vgg16"``, or a ``.csv`` file.
     iterations
-        How often every worker sends a gradient.
+        The number of gradients that every worker sends.
     weight
-        How much the job counts where planners share a link out (ARO's beta_s).
+        The job's weight where planners divide a link among jobs (ARO's beta_s).
     arrival_s, compute_s
         Seconds from the start of the run to the job's first iteration, and between a sum and the next gradient.
     beside
-        Other jobs, of whose hosts none is drawn. The job's number is the next one after theirs.
+        Other jobs, whose hosts are not drawn. The job gets the next number after theirs.
     seed
-        Decides which hosts are drawn.
+        The seed that draws hosts.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def job(
     Raises
     ------
     InputError
-        More hosts than the fabric has, or a host that it does not have.
+        More hosts than the fabric has, or an unknown host.
     """
     others = tuple(beside)
     counts = JobChoice(

@@ -1,4 +1,4 @@
-"""Plans from plain Python values, and how they show themselves in a notebook."""
+"""Plans from plain Python values, and their display in a notebook."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.fabric import Fabric
 
 Planner = str | Method[Any] | Callable[[Problem, Options], Plan]
-"""A planner's name with its options (``"soar:switches=8"``), a file of one, a `Method`, or a planner's function."""
+"""A planner's name with its options (``"soar:switches=8"``), a planner's file, a `Method`, or a planner's function."""
 
 
 @dataclass(frozen=True)
 class PlannedRun(OfPrepared):
-    """The plan of a planner for a problem, ready to run, with its prediction and its table entries."""
+    """A planner's plan for a problem, ready to run, with its prediction and its table entries."""
 
     name: str
     prepared: Prepared
@@ -35,7 +35,7 @@ class PlannedRun(OfPrepared):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Why rates are not those of the method, a line each."""
+        """The reasons why rates differ from the method's, one line each."""
         return self.prepared.notes
 
     @property
@@ -53,13 +53,13 @@ class PlannedRun(OfPrepared):
         return picture_of(self.prepared, f"{self.name} on {self.problem.fabric.name}")
 
     def save(self, folder: str | Path) -> Path:
-        """Write `plan.json`, `fabric.yml`, `jobs.yml` and the entries into a folder; its path. Raises `OutputError`."""
+        """Write plan, fabric, jobs and entries as files to a folder; return its path. Raises `OutputError`."""
         write_plan(Path(folder), self.prepared)
         return Path(folder)
 
     @property
     def figures(self) -> dict[str, str]:
-        """The planned figures in words, by their names."""
+        """The planned figures with their units, by their names."""
         found = self.prediction
         return {
             "sending rate": f"{found.sending_rate_bps / 1e6:.3f} Mbit/s",
@@ -107,10 +107,10 @@ def plan(
         A planner's name (`inakit planners` lists them), a file (``"./mine.py"``), a `Method`, or a function from a
         `Problem` and `Options` to a `Plan`.
     mode
-        ``"reliable"``: results come back while gradients are sent, so rates are lowered where they need room;
+        ``"reliable"``: results come back while gradients are sent, so rates are lowered where results need capacity;
         ``"replay"``: no results.
     headroom
-        When planners make room for results: ``"afterwards"``, ``"routed"`` or ``"planned"``.
+        The time at which planners make room for results: ``"afterwards"``, ``"routed"`` or ``"planned"``.
     seed
         The seed of everything random.
     **options
@@ -119,14 +119,14 @@ def plan(
     Returns
     -------
     PlannedRun
-        The plan, checked by code that no planner shares; it shows itself in a notebook.
+        The plan, checked by code that is independent of all planners. A notebook displays it as a table.
 
     Raises
     ------
     InputError
-        An unknown planner or option, with the nearest name that there is.
+        An unknown planner or option; the message suggests the nearest known name.
     PlanError
-        A plan that breaks a rule: the rule, the tree and the link are named.
+        A plan that breaks a rule; the message names the rule, the tree and the link.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def plan(
 
 
 def prepared(problem: Problem, planner: Planner, mode: str, headroom: str, seed: int, options: Any) -> PlannedRun:
-    """The plan of a planner for a problem. Raises `InputError`, `PlanError`."""
+    """Make the plan of a planner for a problem. Raises `InputError`, `PlanError`."""
     name, method = named_method(planner)
     known = [field.name for field in fields(method.options)]
     for option in options:
@@ -150,20 +150,20 @@ def prepared(problem: Problem, planner: Planner, mode: str, headroom: str, seed:
 
 
 def named_method(planner: Planner) -> tuple[str, Method[Any]]:
-    """A planner's name and method; a function's name is its own, with `-` for `_`. Raises `InputError`."""
+    """A planner's name and method; a function keeps its name, with `-` for `_`. Raises `InputError`."""
     if isinstance(planner, str):
         ((name, text),) = by_name([planner]).items()
         return name, find_method(text)
     if isinstance(planner, Method):
         return own_name(planner.function), planner
     if not callable(planner):
-        raise InputError(f"planner {planner!r:.40}: a name, a file, a Method or a function is expected")
+        raise InputError(f"planner {planner!r:.40}: expected a name, a file, a Method or a function")
     summary = (planner.__doc__ or "a function").strip().splitlines()[0]
     return own_name(planner), Method(summary, Options, planner)
 
 
 def own_name(function: Any) -> str:
-    """What a planner's function is called: by its own name, or by its module's where that is `plan`."""
+    """The name of a planner's function or, if that is `plan`, of its module."""
     name = getattr(function, "__name__", type(function).__name__)
     if name == "plan":
         name = function.__module__.rpartition(".")[2]
@@ -173,7 +173,7 @@ def own_name(function: Any) -> str:
 def all_prepared(
     problem: Problem, planners: Iterable[Planner], mode: str, headroom: str, seed: int
 ) -> dict[str, PlannedRun]:
-    """The plans of several planners by their names. Raises `InputError` for two of the same name."""
+    """Make the plans of several planners, by their names. Raises `InputError` for two planners of the same name."""
     found: dict[str, PlannedRun] = {}
     for planner in planners:
         made = prepared(problem, planner, mode, headroom, seed, {})

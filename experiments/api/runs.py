@@ -1,4 +1,4 @@
-"""Runs of plans from plain Python values: what was measured beside what was planned, and whether to trust it."""
+"""Runs of plans from plain Python values: planned and measured figures, and the verdict."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class KeptFolder:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one plan: the planned figures and, where it ran, the measured ones and the verdict.
+    """The result of one plan: the planned figures and, if it ran, the measured ones and the verdict.
 
     `planned` and `measured` map names such as ``"sending_rate_bps"`` to figures: rates in bit/s, sizes in bytes, times
-    in seconds, of one iteration. `verdict` is ``"VALID"``, or says what broke, as `reasons` do in words; figures of a
-    run that is not VALID are no results. `folder` has all files of the run.
+    in seconds, of one iteration. `verdict` is ``"VALID"`` or names the problem, which `reasons` explain; figures of a
+    run that is not VALID are not results. `folder` has all files of the run.
     """
 
     plan: PlannedRun
@@ -67,12 +67,12 @@ class Result:
 
     @property
     def valid(self) -> bool:
-        """Whether the run can be trusted."""
+        """Whether the run is VALID, so that its figures can be trusted."""
         return self.verdict == "VALID"
 
     @property
     def exact(self) -> bool | None:
-        """Whether every worker got the exact sum of every fragment; None where that was not looked at."""
+        """Whether every worker got the exact sum of every fragment; None if this was not checked."""
         return self.measured.get("exact")
 
     @property
@@ -88,7 +88,7 @@ class Result:
         return found
 
     def to_frame(self) -> pandas.DataFrame:
-        """The figures as a table of pandas with one row."""
+        """The figures as a pandas data frame with one row."""
         return frame([self.row])
 
     def picture(self) -> Picture:
@@ -96,7 +96,7 @@ class Result:
         return self.plan.picture()
 
     def report(self, path: str | Path = "report.html") -> Path:
-        """Write the report of the run as one page; its path. Raises `InputError` for a plan that has not run."""
+        """Write the report of the run as one page; return its path. Raises `InputError` for a plan that has not run."""
         return copied_report(self.folder, path)
 
     def __repr__(self) -> str:
@@ -128,7 +128,7 @@ class Comparison(Mapping[str, Result]):
         return len(self.results)
 
     def to_frame(self) -> pandas.DataFrame:
-        """The figures as a table of pandas, a row for each planner."""
+        """The figures as a pandas data frame with one row per planner."""
         return frame([result.row for result in self.results.values()])
 
     def plot(self) -> Picture:
@@ -139,7 +139,7 @@ class Comparison(Mapping[str, Result]):
         return Picture(bars(planned, {name: result.measured for name, result in self.results.items()}))
 
     def report(self, path: str | Path = "report.html") -> Path:
-        """Write the report of all runs as one page; its path. Raises `InputError` where nothing has run."""
+        """Write the report of all runs as one page; return its path. Raises `InputError` if no plan has run."""
         return copied_report(self.folder, path)
 
     def __repr__(self) -> str:
@@ -151,7 +151,7 @@ class Comparison(Mapping[str, Result]):
 
 
 class UnknownResultError(InputError, KeyError):
-    """A comparison has no result of that name."""
+    """The comparison has no result of this name."""
 
     __str__ = InputError.__str__
 
@@ -164,7 +164,7 @@ def word(figures: Mapping[str, Any], name: str) -> str:
 
 
 def results_table(results: Iterable[Result], title: str) -> str:
-    """Results as HTML: a row of planned figures for each planner and, where it ran, one of measured figures."""
+    """An HTML table of results: for each planner a row of planned figures and, if it ran, a row of measured ones."""
     rows, notes = [], []
     for result in results:
         rows.append([result.name, "planned", *(word(result.planned, name) for name in FIGURES), ""])
@@ -176,7 +176,7 @@ def results_table(results: Iterable[Result], title: str) -> str:
 
 
 def copied_report(folder: Path | None, path: str | Path) -> Path:
-    """Copy the page of a run's folder to `path`; its path. Raises `InputError` without a run, `OutputError`."""
+    """Copy the page of a run's folder to `path` and return it. Raises `InputError` without a run, `OutputError`."""
     if folder is None:
         raise InputError("this plan has not run, so there is no report: run it with inakit.run")
     with writing(Path(path)):
@@ -198,7 +198,7 @@ def run(
     Parameters
     ----------
     plan
-        What `inakit.plan` gives.
+        A plan from `inakit.plan`.
     world
         ``"virtual"`` (virtual time: any machine, no root, the same figures every time), ``"fast"`` or ``"bmv2"`` (a
         Mininet network in real time, which need root), or ``"auto"``.
@@ -206,11 +206,11 @@ def run(
         A file of losses, failures and slow workers, or its contents as a dictionary:
         ``{"links": [{"link": "all", "drop": "1%"}]}``.
     results
-        The folder in which the run leaves its files; without it they are removed with the result.
+        The folder for the run's files; without it, the files are removed with the result.
     program
-        The data-plane program: ``"ina"``, or ``"ina_hw"``, which does what a chip can.
+        The data-plane program: ``"ina"``, or ``"ina_hw"``, which is limited to a chip's operations.
     keep_going
-        Whether a run in real time goes on even when it is clearly too slow for this machine.
+        Whether a run in real time continues even if it is clearly too slow for this machine.
 
     Returns
     -------
@@ -219,12 +219,12 @@ def run(
     Raises
     ------
     MachineError
-        This machine lacks what the world needs.
+        This machine lacks a tool or a resource that the world needs.
     RunError
         A switch died, or traffic stalled.
     """
     if not isinstance(plan, PlannedRun):
-        raise InputError(f"{plan!r:.40}: a plan is expected, as inakit.plan(fabric, job, 'aro') gives it")
+        raise InputError(f"{plan!r:.40}: expected a plan, such as inakit.plan(fabric, job, 'aro') returns")
     return ran({plan.name: plan}, world, faults, results, program, keep_going=keep_going)[plan.name]
 
 
@@ -242,7 +242,7 @@ def compare(
     program: str = "ina",
     keep_going: bool = False,
 ) -> Comparison:
-    """Plan the same problem by several planners, run each plan on a network of its own, and put them side by side.
+    """Plan the same problem with several planners, run each plan on a new network, and compare the results.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def compare(
     planners
         Each as in `inakit.plan`: a name, a file, a `Method` or a function.
     world
-        As in `inakit.run`; None runs nothing, so that only what is planned is compared.
+        As in `inakit.run`; None runs no plan, so that only planned figures are compared.
     mode, headroom, seed
         As in `inakit.plan`.
     faults, results, program, keep_going
@@ -264,7 +264,7 @@ def compare(
     """
     problem = problem_of(fabric, jobs)
     if isinstance(planners, str):
-        raise InputError(f"planners '{planners}': a list is expected, such as ['{planners}']")
+        raise InputError(f"planners '{planners}': expected a list, such as ['{planners}']")
     plans = all_prepared(problem, planners, mode, headroom, seed)
     if not plans:
         raise InputError("no planner: name at least one, such as planners=['aro']")
@@ -310,13 +310,13 @@ def ran(
 
 
 def result(plan: PlannedRun, entry: PlannerRecord, folder: Path, kept: KeptFolder | None) -> Result:
-    """The result of a plan, from its entry in the record."""
+    """A plan's result, from its entry in the record."""
     measured = {} if entry.measured is None else entry.measured.as_json()
     return Result(plan, entry.planned.as_json(), measured, str(entry.verdict), tuple(entry.reasons), folder, kept)
 
 
 def fault_plan(faults: Faults, problem: Problem) -> FaultPlan | None:
-    """The faults of a file or of a dictionary; None without any. Raises `InputError`."""
+    """The faults of a file or a dictionary; None if none are given. Raises `InputError`."""
     if faults is None:
         return None
     return faults_from(faults, problem) if isinstance(faults, Mapping) else load_faults(Path(faults), problem)

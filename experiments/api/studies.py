@@ -1,4 +1,4 @@
-"""Studies from plain Python values: many runs by design, kept, summarised and drawn as `inakit study` does."""
+"""Studies from plain Python values: their runs are stored, summarised and drawn as by `inakit study`."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The rows of a study's runs, in order; rows of runs that failed or are not VALID have the reason."""
+    """The rows of a study's runs, in order; rows of runs that failed or are not VALID contain the reason."""
 
     study: Study
     rows: tuple[Mapping[str, Any], ...]
 
     @property
     def counted(self) -> list[Mapping[str, Any]]:
-        """The rows that count: of runs that ended and, where they ran on packets, are VALID."""
+        """The rows that count: runs that ended and, if they ran on packets, are VALID."""
         return list(counting(labelled(self.rows, self.study.labels))[0])
 
     def to_frame(self) -> pandas.DataFrame:
-        """All rows as a table of pandas: what was set, what was planned and measured, verdicts, errors."""
+        """All rows as a pandas data frame: settings, planned and measured figures, verdicts, errors."""
         return frame([dict(row) for row in self.rows])
 
     def summary(self, *figures: str, by: Sequence[str] = ()) -> pandas.DataFrame:
-        """Mean, median and 95 % interval of each figure in each group of runs, as a table of pandas.
+        """Mean, median and 95 % interval of each figure in each group of runs, as a pandas data frame.
 
         Parameters
         ----------
         *figures
-            Such as ``"sending_rate_bps"``; by default those that the study shows.
+            Names of figures such as ``"sending_rate_bps"``; by default the figures that the study shows.
         by
-            The keys that make a group; by default all that vary but the seed.
+            The keys that define a group; by default all varying keys except the seed.
         """
         keys = tuple(by) or self.study.groups
         asked = figures or self.study.shows or DEFAULT_SHOWN
@@ -59,12 +59,12 @@ class StudyResults:
         )
 
     def plot(self, number: int = 1) -> Picture:
-        """The figure of this number among those that the study asks for. Raises `InputError` where it has none."""
+        """The study's figure with this number, from 1. Raises `InputError` if it does not exist."""
         from inakit.experiments.study.study_figures import drawn  # noqa: PLC0415, only pictures need matplotlib
 
         if not 1 <= number <= len(self.study.figures):
             raise InputError(
-                f"figure {number}: the study asks for {len(self.study.figures)}; add {{x: ..., y: ...}} to its figures"
+                f"figure {number}: the study defines {len(self.study.figures)}; add {{x: ..., y: ...}} to its figures"
             )
         return Picture(drawn(self.study.figures[number - 1], self.counted))
 
@@ -88,7 +88,7 @@ def study(
     on: str = "loky",
     processes: int | None = None,
 ) -> StudyResults:
-    """Run what of a study has not been run yet; what has, is kept in `results` and not run again.
+    """Run the runs of a study that are not yet stored in `results`.
 
     Parameters
     ----------
@@ -96,11 +96,11 @@ def study(
         A study file, or its contents as a dictionary:
         ``{"stays": {"world": "virtual"}, "varies": [{"planner": ["aro", "atp"], "seed": "0..9"}]}``.
     results
-        The folder in which results are kept.
+        The folder in which results are stored.
     on
-        Where runs go: ``"loky"`` (processes of this machine), ``"dask:…"`` or ``"submitit:…"``.
+        The engine that executes runs: ``"loky"`` (processes of this machine), ``"dask:…"`` or ``"submitit:…"``.
     processes
-        How many runs go on at once; by default one for each processor.
+        The number of simultaneous runs; by default one per processor.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def study(
     Raises
     ------
     InputError
-        A mistake in the description, with the key and what is expected.
+        A mistake in the description, with the key and the expected value.
     """
     if isinstance(description, Mapping):
         asked = study_from({"version": 1, **description}, str(description.get("name", "study")))

@@ -1,4 +1,4 @@
-"""Values for what the user has left open: link rates that this machine carries, and gradient sizes to match."""
+"""Defaults for values that the user left open: link rates that this machine carries, and matching gradient sizes."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from inakit.switch.targets import TARGETS
 from inakit.topo.fabric.variations import with_scale
 
 LEAST_FRAGMENTS = 20
-"""No gradient is cut below so many fragments: with fewer, latency and not the rate would decide the time."""
+"""The minimum fragments of a shortened gradient: with fewer, latency instead of the rate determines the time."""
 TO_SPARE = 0.6
-"""The rate to try next, as a share of what an overloaded machine carried, so that it has processor time to spare."""
+"""The rate to try next, as a share of the rate that an overloaded machine carried; it leaves processor time unused."""
 
 
 @dataclass(frozen=True)
 class Free:
-    """What the kit may choose, because the user has left it open: link `rates`, sizes of `gradients`.
+    """The values that the kit can choose, because the user did not: link `rates`, sizes of `gradients`.
 
-    `described`: the fabric still has rates of its own, such as a paper's; figures are then reported at both rates.
+    `described`: the fabric also has described rates, such as a paper's; figures are then reported at both rates.
     """
 
     rates: bool = False
@@ -42,19 +42,19 @@ NOTHING_FREE = Free()
 def choose_rates(
     problem: Problem, plans: Mapping[str, Prepared], switch: str, world: RealTimeWorld, console: Console, *, panel: bool
 ) -> float:
-    """The factor for all rates at which this machine carries every plan in `world`; prints the chosen link rate.
+    """Return the factor for all rates at which this machine carries every plan in `world`. Print the chosen link rate.
 
-    `switch` is the world that the user asked for; where "auto" took bmv2, the line also says what `fast` carries.
+    `switch` is the world that the user asked for; if "auto" selected bmv2, the line also gives the rate of `fast`.
     """
     found = fit(plans, world, console, panel=panel)
     beside = beside_bmv2(problem, plans, console, panel=panel) if (switch, world.name) == (AUTO, "bmv2") else ""
-    line = f"links of {rate_words(found.link_bps)}: what {world.name} carries here{beside}"
+    line = f"links of {rate_words(found.link_bps)}, which {world.name} carries on this machine{beside}"
     console.print(line, highlight=False, soft_wrap=True)
     return found.scale
 
 
 def beside_bmv2(problem: Problem, plans: Mapping[str, Prepared], console: Console, *, panel: bool) -> str:
-    """What `fast` carries, where "auto" took bmv2: a rate that was kept, or that a probe finds now."""
+    """The rate that `fast` carries, in words, if "auto" selected bmv2: a stored rate, or the result of a new probe."""
     if TARGETS["fast"].missing() is not None:
         return f"; fast cannot run ({TARGETS['fast'].missing()})"
     rate = kept_rate(problem, "fast") or fit(plans, EmulatedWorld("fast"), console, panel=panel).link_bps
@@ -62,7 +62,7 @@ def beside_bmv2(problem: Problem, plans: Mapping[str, Prepared], console: Consol
 
 
 def rate_words(rate_bps: float) -> str:
-    """A rate in words, such as "20 Mbit/s" for 20e6."""
+    """A rate with its unit, such as "20 Mbit/s" for 20e6."""
     for unit, factor in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
         if rate_bps >= factor:
             return f"{rate_bps / factor:.4g} {unit}"
@@ -72,8 +72,8 @@ def rate_words(rate_bps: float) -> str:
 def problem_at(problem: Problem, scale: float, *, gradients: bool) -> Problem:
     """The problem with every rate times `scale`.
 
-    With `gradients`, gradients are cut in proportion, so that they take as long as before. None grows, and none is
-    cut below `LEAST_FRAGMENTS`.
+    With `gradients`, gradients are shortened in proportion, so that they take as long as before. They never grow, and
+    are never shortened below `LEAST_FRAGMENTS`.
     """
     fragment_bytes = 4 * problem.fragment.values
 
@@ -87,7 +87,7 @@ def problem_at(problem: Problem, scale: float, *, gradients: bool) -> Problem:
 
 
 def faults_at(faults: FaultPlan | None, scale: float) -> FaultPlan | None:
-    """The faults with the rates of background traffic and of hostile hosts times `scale`; None if there are none."""
+    """The faults with the rates of background traffic and hostile hosts times `scale`; None for None."""
     if faults is None:
         return None
     background = tuple(replace(flow, rate_bps=flow.rate_bps * scale) for flow in faults.background)
@@ -96,8 +96,8 @@ def faults_at(faults: FaultPlan | None, scale: float) -> FaultPlan | None:
 
 
 def rate_to_try(problem: Problem, scale: float, share: float) -> str:
-    """Advice, in words, for a run at `scale` that did only `share` of what was planned."""
+    """Advice for a run at `scale` that did only `share` of its planned work."""
     lower = rounded_down(max(share, 0.01) * TO_SPARE)
     fastest = fastest_bps(problem) * lower
     tried = f"try links of {rate_words(fastest)} (--scale {lower * scale:.2g})"
-    return f"{tried}, or give no rates: inakit then chooses some that fit"
+    return f"{tried}, or omit the rates: inakit then chooses rates that this machine carries"

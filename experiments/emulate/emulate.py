@@ -51,18 +51,18 @@ from inakit.traffic.measure.verdict import OVERLOADED, worst_of
 
 @dataclass(frozen=True)
 class Emulation:
-    """The emulation that the user asks for. `planners` are measured one after another, each on a network of its own.
+    """The emulation that the user asks for. `planners` are measured one after another, each on a new network.
 
     - `scale`: the factor that has been applied to the fabric's described rates
     - `captures`: the switch ports whose packets are kept as pcap files
-    - `faults`: the same for every planner
-    - `policies`: the slot policies under which every plan is measured; without any a plan keeps its method's
-    - `replan`: every plan is measured as it is, and planned anew for what the background traffic of `faults` leaves
+    - `faults`: the faults of every planner's run
+    - `policies`: the slot policies under which every plan is measured; by default a plan keeps its method's policy
+    - `replan`: every plan is measured unchanged, and replanned for the capacity that background traffic leaves
     - `patch_panel`: all optical links go through one circuit switch
-    - `free`: what the user has left open, so that it is made to fit this machine
-    - `keep_going`: a run goes on even when it is clearly too slow
-    - `sampling`: whether links and fragments are observed, and how finely
-    - `headroom`: when planners make room for results
+    - `free`: the values that the kit chooses to fit this machine
+    - `keep_going`: a run continues even if it is clearly too slow
+    - `sampling`: the observation of links and fragments, and its interval
+    - `headroom`: the time at which planners make room for results
     - `program`: the data-plane program of the switches
     """
 
@@ -95,7 +95,7 @@ class Emulation:
         return () if self.faults is None else self.faults.interferences
 
     def at(self, scale: float) -> Emulation:
-        """The emulation with every rate times `scale` and, where gradients are free, their sizes to match."""
+        """The emulation with every rate times `scale` and, if gradients are free, with matching gradient sizes."""
         return replace(
             self,
             problem=problem_at(self.problem, scale, gradients=self.free.gradients),
@@ -104,10 +104,10 @@ class Emulation:
         )
 
     def pace(self, prepared: Prepared, progress: Report) -> Pace | None:
-        """The pace that ends a run when it is clearly too slow; None with `keep_going`.
+        """The pace that ends a run if it is clearly too slow; None with `keep_going`.
 
-        Progress is compared with the plan only where nothing but an overload slows a run down: in mode `reliable`,
-        without faults, and without collisions in shared slots.
+        Progress is compared with the plan only if an overload is the only possible cause of a slow run: in mode
+        `reliable`, without faults, and without shared slots.
         """
         if self.keep_going:
             return None
@@ -119,8 +119,8 @@ class Emulation:
 def run(emulation: Emulation, console: Console, plans: Mapping[str, Prepared] | None = None) -> RunRecord:
     """Run, print the report, and return the record with its verdict. Raises `InakitError`.
 
-    The request is checked before a file or an interface is made. Without `plans` the planners make them, and rates
-    that are free are chosen; given `plans` run at the emulation's own rates.
+    The request is checked before a file or an interface is made. Without `plans`, the planners make them, and free
+    rates are chosen; given `plans` run at the emulation's rates.
     """
     world = check(emulation, planned=plans is not None)
     if plans is None:
@@ -144,7 +144,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Prepared] | 
 def completing(
     emulation: Emulation, plans: Mapping[str, Prepared], record: RunRecord, folder: RunFolder, console: Console
 ) -> Iterator[dict[str, Run]]:
-    """Write what is planned, yield the run of each plan, and complete the record with the verdict and the report."""
+    """Write the plans, yield the run of each plan, and complete the record with the verdict and the report."""
     runs = runs_of(emulation, plans, folder)
     folder.write_record(record)
     with folder.completing(record):
@@ -155,7 +155,7 @@ def completing(
 
 @contextmanager
 def keeping(emulation: Emulation, name: str, record: RunRecord, folder: RunFolder) -> Iterator[None]:
-    """Write the record after the run of a plan, also after one that was ended early."""
+    """Write the record after the run of a plan, even if the run was ended early."""
     try:
         yield
     except TooSlowError as slow:
@@ -164,14 +164,14 @@ def keeping(emulation: Emulation, name: str, record: RunRecord, folder: RunFolde
 
 
 def conclude(record: RunRecord, folder: RunFolder, console: Console) -> None:
-    """Print the report of a run that has ended, write its page, and print where all of it is."""
+    """Print the report of a run that has ended, print the run's folder, and write the report's page."""
     print_report(console, record)
-    console.print(f"everything of this run: {folder.path}", highlight=False)
+    console.print(f"all files of this run: {folder.path}", highlight=False)
     report_beside(folder.path, console)
 
 
 def runs_of(emulation: Emulation, plans: Mapping[str, Prepared], folder: RunFolder) -> dict[str, Run]:
-    """The run of each plan, by the plan's name; writes the plan and its table entries to the run's folder."""
+    """Return the run of each plan, by the plan's name. Write the plan and its table entries to the run's folder."""
     runs = {}
     for name, prepared in plans.items():
         runs[name] = Run(
@@ -189,7 +189,7 @@ def runs_of(emulation: Emulation, plans: Mapping[str, Prepared], folder: RunFold
 def planned_and_settled(
     emulation: Emulation, world: World, console: Console
 ) -> tuple[Emulation, Mapping[str, Prepared]]:
-    """The emulation and its plans as they are to run in `world`. Before it plans, it prints which world "auto" took."""
+    """Print the world that "auto" selected, make plans, and return the emulation and its plans as they run."""
     print_choice(console, emulation.switch, world.name)
     return settled(emulation, make_plans(emulation, console), world, console)
 
@@ -197,10 +197,10 @@ def planned_and_settled(
 def settled(
     emulation: Emulation, plans: Mapping[str, Prepared], world: World, console: Console
 ) -> tuple[Emulation, Mapping[str, Prepared]]:
-    """The emulation and its plans at the given rates or, if rates are free, at those that this machine carries.
+    """Return the emulation and its plans at the given rates or, if rates are free, at rates that this machine carries.
 
-    Prints what it chose or, for given rates in mode `reliable`, whether this machine can carry them. Where time is not
-    this machine's, it carries any rates.
+    Print the chosen rates or, for given rates in mode `reliable`, whether this machine can carry them. A world in
+    virtual time carries any rates.
     """
     if not in_real_time(world):
         return emulation, plans
@@ -220,9 +220,9 @@ def ended_early(slow: TooSlowError, emulation: Emulation) -> Results:
 
 
 def check(emulation: Emulation, *, planned: bool = False) -> World:
-    """The world to run in. Raises `InakitError` for a request that is wrong or that this machine cannot run.
+    """Return the world to run in. Raises `InakitError` for a request that is wrong or that this machine cannot run.
 
-    If the emulation is already `planned`, its planners need not be known methods.
+    If the emulation is already `planned`, its planners can be unknown methods.
     """
     check_results(emulation.results)
     if emulation.mode not in MODES:
@@ -238,19 +238,19 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
     if emulation.faults is not None:
         check_mode(emulation.mode)
     if emulation.replan and (emulation.faults is None or not emulation.faults.background):
-        raise InputError("--replan has nothing to plan for: give --faults a file with background traffic")
+        raise InputError("--replan needs background traffic: give --faults a file with background traffic")
     for policy in emulation.policies:
         if policy_of(policy).needs_root and emulation.mode != "reliable":
             raise InputError(
-                f"slot policy '{policy}' in mode '{emulation.mode}': no PS would get a sum; choose reliable"
+                f"slot policy '{policy}' in mode '{emulation.mode}': no PS would receive a sum; choose reliable"
             )
     return world
 
 
 def make_plans(emulation: Emulation, console: Console) -> dict[str, Prepared]:
-    """The plans of all planners under all slot policies, by name.
+    """Make the plans of all planners under all slot policies, by name.
 
-    In a closed loop results flow while gradients still do, so rates are lowered to leave room for them.
+    In a closed loop, results flow while gradients are sent, so rates are lowered to leave room for results.
     """
     problem, plans = emulation.problem, dict[str, Prepared]()
     for name, planner in by_name(emulation.planners).items():
@@ -264,7 +264,7 @@ def make_plans(emulation: Emulation, console: Console) -> dict[str, Prepared]:
 
 
 def variants(emulation: Emulation, name: str, plan: Plan) -> Iterator[tuple[str, Plan]]:
-    """The plan and, with `replan`, the plan made from it for what the background traffic leaves; each with its name."""
+    """Yield the plan and, with `replan`, one for the capacity that background traffic leaves; each with its name."""
     yield name, plan
     if emulation.replan and emulation.faults is not None:
         flows = emulation.faults.background
@@ -272,7 +272,7 @@ def variants(emulation: Emulation, name: str, plan: Plan) -> Iterator[tuple[str,
 
 
 def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[str]) -> Iterator[tuple[str, Plan]]:
-    """The plan under each slot policy, or as it is without any; several policies are told apart by the plans' names."""
+    """Yield the plan under each slot policy, or unchanged without policies. Names distinguish several policies."""
     if not policies:
         yield name, plan
     for policy in dict.fromkeys(policies):
@@ -282,7 +282,7 @@ def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[s
 
 
 def new_record(emulation: Emulation, plans: Mapping[str, Prepared], world: World) -> RunRecord:
-    """The record as it stands before anything runs, with the planned figures of every plan."""
+    """The record before any run, with the planned figures of every plan."""
     return begin_record(
         emulation.problem,
         scale=emulation.scale,
@@ -303,13 +303,13 @@ def new_record(emulation: Emulation, plans: Mapping[str, Prepared], world: World
 
 
 def own_code(planners: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The file or the package, and the SHA-256, of those of the planners that are one's own, by their names."""
+    """The file or the package, and the SHA-256, of the user-defined planners, by their names."""
     found = {name: find_own(planner) for name, planner in by_name(planners).items()}
     return {name: own.record for name, own in found.items() if own is not None}
 
 
 def planned_entry(emulation: Emulation, name: str, prepared: Prepared) -> PlanRecord:
-    """A planner's entry before its run: the planned figures and, where switches have chips, what these cost."""
+    """A planner's entry before its run: the planned figures and, if switches have chips, the chips' cost."""
     entry = PlanRecord(planned=planned_figures(prepared.prediction))
     planner = by_name(emulation.planners).get(name)
     if planner is not None and is_known(planner):
@@ -322,7 +322,7 @@ def planned_entry(emulation: Emulation, name: str, prepared: Prepared) -> PlanRe
 def measure(
     emulation: Emulation, name: str, run: Run, world: World, console: Console, gradients: Gradients | None = None
 ) -> Outcome:
-    """Run one plan of an emulation, and show its progress. Raises what `run_plan` raises."""
+    """Run one plan of an emulation, and show its progress. Raises the errors of `run_plan`."""
     return run_plan(
         replace(run, gradients=gradients),
         world,
@@ -332,7 +332,7 @@ def measure(
 
 
 def draw(name: str, outcome: Outcome, folder: RunFolder, fabric: str) -> None:
-    """Draw the series of a run that was observed."""
+    """Draw the series of a run if it was observed."""
     if outcome.observed is not None:
         from inakit.experiments.run.series_picture import draw_series  # noqa: PLC0415, matplotlib takes a second
 
@@ -341,7 +341,7 @@ def draw(name: str, outcome: Outcome, folder: RunFolder, fabric: str) -> None:
 
 
 def overall(planners: Mapping[str, Results]) -> tuple[str, list[str]]:
-    """The verdict of the whole emulation, which is the worst of all planners', and the reasons of every planner."""
+    """The verdict of the whole emulation, which is the planners' worst verdict, and the reasons of every planner."""
     verdicts = [entry.verdict for entry in planners.values() if entry.verdict is not None]
     reasons = [f"{name}: {reason}" for name, entry in planners.items() for reason in entry.reasons]
     return worst_of(verdicts), reasons

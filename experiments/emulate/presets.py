@@ -25,9 +25,9 @@ from inakit.traffic.measure.verdict import worst_of
 class Preset:
     """A paper's emulation.
 
-    `figures[model, planner]`: the sending rate (bit/s) and the communication time (s) that the paper reports, None for
-    a figure that it does not give. `servers` hosts are PSs, and all others are workers. `models`: the gradient's size
-    in bytes, by the model's name.
+    `figures[model, planner]`: the sending rate (bit/s) and the communication time (s) that the paper reports, None if
+    it does not report one. `servers` hosts are PSs, and all others are workers. `models`: the gradient's size in bytes,
+    by the model's name.
     """
 
     source: str
@@ -41,7 +41,7 @@ class Preset:
     remark: str
 
     def problem(self, fabric: FabricChoice, model: str, seed: int) -> Problem:
-        """The problem of training one model; the preset gives the rates that the user has not chosen for the fabric."""
+        """The problem of training one model, with the preset's rates where the user has not chosen any."""
         settled = replace(
             fabric,
             capacity=fabric.capacity or self.capacity,
@@ -69,18 +69,18 @@ PRESETS = {
             ("ResNet-50", "lbmm"): (None, 0.35),
         },
         remark=(
-            "The paper's figures do not follow from its constants alone. Its ATP sends 4.44 to 4.7 Mbit/s: 4 x 20 "
-            "/ 18, the PSs' links shared by 18 racks. Each ToR then takes in 12 flows of 1.11, 13.3 Mbit/s, "
-            "though its switches are said to sum 9; here that limit holds. Its LBMM takes 0.35 s, 2.2 Mbit/s a "
-            "worker, where 50 workers leave 4 x 20 / 50 = 1.6. Ours are whole frames, and leave room for the "
-            "results."
+            "The paper's figures do not follow from its constants alone. The paper's ATP sends 4.44 to 4.7 Mbit/s: "
+            "4 x 20 / 18, the PSs' links shared by 18 racks. Each ToR then receives 12 flows of 1.11, 13.3 Mbit/s in "
+            "all, although its switches sum at 9 Mbit/s; here this limit holds. The paper's LBMM takes 0.35 s, which "
+            "is 2.2 Mbit/s per worker, although 50 workers share 4 x 20 / 50 = 1.6. Our rates count whole frames, and "
+            "leave room for the results."
         ),
     )
 }
 
 
 def find_preset(name: str) -> Preset:
-    """The preset of that name. Raises `InputError` with the nearest one for an unknown name."""
+    """Return the preset of this name. Raises `InputError` with the nearest known name."""
     if name not in PRESETS:
         raise unknown_name("preset", name, PRESETS)
     return PRESETS[name]
@@ -88,7 +88,7 @@ def find_preset(name: str) -> Preset:
 
 @dataclass(frozen=True)
 class PresetRun:
-    """What the command line says of a preset's run. If `planners` is None, the preset's own are run."""
+    """The command-line options of a preset's run. If `planners` is None, the preset's planners are run."""
 
     name: str
     fabric: FabricChoice
@@ -117,7 +117,7 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
     preset = find_preset(chosen.name)
     emulations = {model: chosen.emulation(preset, model) for model in preset.models}
     first = next(iter(emulations.values()))
-    # Shares and rates do not depend on the gradient's size, so all models share their plans and their scale.
+    # Shares and rates are independent of the gradient's size, so all models have the same plans and the same scale.
     settled_first, plans = planned_and_settled(first, check(first), console)
     scale = settled_first.scale / first.scale
     records: dict[str, RunRecord] = {}
@@ -132,7 +132,7 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
 
 
 def comparison(preset: Preset, records: Mapping[str, RunRecord]) -> NamedTable:
-    """A row for each model and planner: the paper's figures, what was planned, what was measured."""
+    """A table with one row per model and planner: the paper's figures, planned figures, measured figures."""
     table = Table(
         *names("model", "planner"),
         *figures("rate\npaper", "\nplan", "\nhere", "time\npaper", "\nplan", "\nhere", "\nup", no_wrap=True),
@@ -146,7 +146,7 @@ def comparison(preset: Preset, records: Mapping[str, RunRecord]) -> NamedTable:
 
 
 def rows(preset: Preset, records: Mapping[str, RunRecord]) -> Iterator[Sequence[str]]:
-    """A row for each model and planner: the paper's rate and time beside the planned and the measured ones."""
+    """Yield a row for each model and planner: the paper's, the planned and the measured rate and time."""
     for model, record in records.items():
         for planner, entry in record.planners.items():
             rate, time_s = preset.figures.get((model, planner), (None, None))

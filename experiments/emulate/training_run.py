@@ -1,7 +1,7 @@
-"""`inakit train`: a small model is trained through the emulated switches, with one planner after another.
+"""`inakit train`: trains a small model through the emulated switches, with one planner after another.
 
-Under every plan the losses are those of training in one process, bit for bit. A plan changes only the time. The report
-has a table of epochs, the same as CSV, and a plot: accuracy over time, loss, throughput and time per epoch.
+Under every plan the losses equal those of training in one process, bit for bit: a plan changes only the time. The
+report has a table of epochs, also as CSV, and a plot: accuracy over time, loss, throughput and time per epoch.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from inakit.traffic.training.training_task import (
 
 @dataclass(frozen=True)
 class Epoch:
-    """The times of an epoch: when it ended, how long after the one before, and how much of that was communication."""
+    """The times of an epoch: its end, its duration since the end of the previous epoch, and its communication time."""
 
     ended_s: float
     time_s: float
@@ -75,7 +75,7 @@ class Epoch:
 class Curve:
     """Training with one planner: `loss` of each epoch, test `accuracy` before the first and after each.
 
-    `epochs` is empty for training without a network, whose time says nothing.
+    `epochs` is empty for training without a network, whose time is meaningless.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Curve:
 
 
 def epochs_of(measured: Measured, task: TrainingTask) -> tuple[Epoch, ...]:
-    """The times of all epochs. Each ends with the last result of its last iteration; the first begins with the run."""
+    """The times of all epochs. Each ends with its last iteration's last result; the first begins with the run."""
     epochs: list[Epoch] = []
     for first in range(0, task.iterations, task.iterations_per_epoch):
         iterations = measured.iterations[first : first + task.iterations_per_epoch]
@@ -96,7 +96,7 @@ def epochs_of(measured: Measured, task: TrainingTask) -> tuple[Epoch, ...]:
 
 
 def curve_of(name: str, task: TrainingTask, history: History, measured: Measured | None = None) -> Curve:
-    """The curve of a training. `measured`: the run that carried its gradients; None for training without a network."""
+    """The curve of a training. `measured`: the run that carried the gradients; None for training without a network."""
     epochs = () if measured is None else epochs_of(measured, task)
     return Curve(name, history.loss(task), history.accuracy(task), epochs)
 
@@ -105,7 +105,7 @@ GREY = "#9AA5B1"
 
 
 def draw_training(curves: Sequence[Curve]) -> Figure:
-    """Accuracy over time (GOAT, Fig. 6), loss by epoch beside one process, throughput, and time per epoch (Fig. 7)."""
+    """Draw accuracy over time (GOAT, Fig. 6), loss by epoch, throughput, and time per epoch (Fig. 7)."""
     figure = Figure(figsize=(14, 3.4), layout="constrained")
     over_time, loss, throughput, epoch_time = figure.subplots(1, 4)
     alone, *networks = curves
@@ -138,7 +138,7 @@ def draw_bars(throughput: Axes, epoch_time: Axes, curve: Curve, color: str) -> N
 
 
 def label(axes: Axes, x: str, y: str) -> None:
-    """Name the axes, and let the vertical one begin at 0."""
+    """Name the axes, and let the vertical axis begin at 0."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_ylim(bottom=0)
@@ -148,7 +148,7 @@ COLUMNS = ("epoch", "ended_s", "time_s", "samples_per_s", "communication_share",
 
 
 def rows(curve: Curve) -> Iterator[dict[str, float | None]]:
-    """One row per epoch, with `COLUMNS` as keys; times are None for training without a network."""
+    """Yield one row per epoch, with `COLUMNS` as keys; times are None for training without a network."""
     for number, (loss, accuracy) in enumerate(zip(curve.loss, curve.accuracy[1:], strict=True), start=1):
         epoch = curve.epochs[number - 1] if curve.epochs else None
         times = {name: getattr(epoch, name, None) for name in COLUMNS[1:5]}
@@ -156,7 +156,7 @@ def rows(curve: Curve) -> Iterator[dict[str, float | None]]:
 
 
 def training_table(task: TrainingTask, curves: Sequence[Curve], planners: Mapping[str, PlannerRecord]) -> NamedTable:
-    """A row for each epoch: first those of training in one process, then those of each planner."""
+    """A table with one row per epoch: first of training in one process, then of each planner."""
     layers = "-".join(map(str, task.model.sizes))
     table = Table(
         *names("planner"),
@@ -175,7 +175,7 @@ def training_table(task: TrainingTask, curves: Sequence[Curve], planners: Mappin
 
 
 def remarks(entry: PlannerRecord | None) -> Iterator[str]:
-    """What the table says beside a planner's epochs, line by line: verdict, exactness, equality with one process."""
+    """Yield the remarks beside a planner's epochs: verdict, exactness, equality with training in one process."""
     if entry is not None and entry.training is not None:
         yield verdict(entry)
         yield exactness(entry)
@@ -183,7 +183,7 @@ def remarks(entry: PlannerRecord | None) -> Iterator[str]:
 
 
 def cells(row: Mapping[str, float | None]) -> Iterator[str]:
-    """The figures of an epoch as the table shows them; a dash where there is none."""
+    """Yield the table cells of an epoch; a dash if there is no figure."""
     for name, form in zip(COLUMNS, ("d", "", ".2f", ".0f", ".0%", ".4f", ".1%"), strict=True):
         if name != "ended_s":
             yield "-" if row[name] is None else format(row[name], form)
@@ -200,13 +200,13 @@ def write_curves(folder: RunFolder, curves: Sequence[Curve]) -> None:
 
 ALONE = "one process"
 TICKS_S = 0.016
-"""By how many seconds a pause for computing may exceed its plan: four ticks of the endpoints' loop.
+"""The tolerance for the computing time, in seconds: four ticks of the endpoints' loop.
 
-The loop may need one tick to see that the pause is over and one to send; two are to spare."""
+The loop can need one tick to see the end of the pause and one to send; two more are a margin."""
 
 
 class Learning(Learner, Protocol):
-    """Training under way, which keeps its history."""
+    """Training in progress, with its history."""
 
     @property
     def history(self) -> History:
@@ -216,16 +216,16 @@ class Learning(Learner, Protocol):
 
 @dataclass(frozen=True)
 class Framework:
-    """What computes the gradients. `learn`: for a job whose sums come from the network; `alone`: all in one process."""
+    """A framework that computes gradients: `learn` with sums from the network, `alone` in one process."""
 
     learn: Callable[[TrainingTask], AbstractContextManager[Learning]]
     alone: Callable[[TrainingTask, Mean], History]
 
 
 def find_framework(name: str) -> Framework:
-    """The kit's perceptron in NumPy, or PyTorch with a process per worker.
+    """Return the framework: the kit's perceptron in NumPy, or PyTorch with one process per worker.
 
-    Raises `InputError` for an unknown name, `MachineError` where PyTorch is not installed.
+    Raises `InputError` for an unknown name, `MachineError` if PyTorch is not installed.
     """
     if name not in FRAMEWORKS:
         raise unknown_name("framework", name, FRAMEWORKS)
@@ -240,14 +240,14 @@ FRAMEWORKS = ("numpy", "torch")
 
 
 def training_problem(problem: Problem, recipe: Recipe, compute_s: float) -> tuple[Problem, TrainingTask]:
-    """The problem with its one job changed so that it trains by `recipe`, and the training task.
+    """The problem with its single job changed to train by `recipe`, and the training task.
 
-    The job has the size of the model's gradient, and begins to compute at time 0. `compute_s`: how many seconds the
-    emulated workers compute in each iteration. With 0 they take as long as it takes here, where one processor computes
-    for all of them, and time 0 is when the first gradient is sent. Raises `InputError` for several jobs.
+    The job has the size of the model's gradient, and begins to compute at time 0. `compute_s`: the computing time of
+    the emulated workers in each iteration, in seconds. With 0 they take the real computing time of one processor of
+    this machine for all workers, and send the first gradient at time 0. Raises `InputError` for several jobs.
     """
     if len(problem.jobs) != 1:
-        raise InputError(f"{len(problem.jobs)} jobs: one job is trained at a time")
+        raise InputError(f"{len(problem.jobs)} jobs: expected a single job, because one job is trained at a time")
     (job,) = problem.jobs
     task = TrainingTask(recipe, len(job.workers))
     trained = replace(
@@ -262,7 +262,7 @@ def training_problem(problem: Problem, recipe: Recipe, compute_s: float) -> tupl
 
 @dataclass(frozen=True)
 class References:
-    """The same training in one process: with gradients rounded as in the network, and with gradients not rounded."""
+    """The same training in one process: with gradients rounded as in the network, and without rounding."""
 
     rounded: History
     floats: History
@@ -271,7 +271,7 @@ class References:
 def run_training(emulation: Emulation, task: TrainingTask, framework: str, console: Console) -> RunRecord:
     """Train with every planner, print epochs and report, and return the record with its verdict. Raises `InakitError`.
 
-    The emulation's problem is one of `training_problem`. As in `emulate`, the request is checked before a file or an
+    The emulation's problem comes from `training_problem`. As in `emulate`, the request is checked before a file or an
     interface is made.
     """
     used = find_framework(framework)
@@ -301,24 +301,24 @@ def run_training(emulation: Emulation, task: TrainingTask, framework: str, conso
 
 
 def judged(outcome: Outcome, compute_s: float, history: History, alone: History) -> tuple[str, list[str]]:
-    """The verdict and the reasons, with those of the training: it may be wrong although all sums are exact."""
+    """The verdict and the reasons, including those of the training, which can be wrong although all sums are exact."""
     reasons = [*outcome.reasons, *slow_computing(outcome.measured, compute_s)]
     if outcome.measured.exact and not history.equals(alone):
-        return Verdict.WRONG, [*reasons, f"losses or parameters are not those of {ALONE}"]
+        return Verdict.WRONG, [*reasons, f"losses or parameters differ from those of {ALONE}"]
     return replace(outcome, reasons=tuple(reasons)).verdict, reasons
 
 
 def slow_computing(measured: Measured, compute_s: float) -> Iterator[str]:
-    """The reason, in words, if computing took longer here than the `compute_s` of the emulated workers."""
+    """Yield a reason if computing on this machine took longer than the `compute_s` of the emulated workers."""
     ends = [i.started_s + i.communication_time_s for i in measured.iterations]
     pauses = [i.started_s - end for i, end in zip(measured.iterations[1:], ends, strict=False)]
     longest = max(pauses, default=0.0)
     if compute_s and longest > compute_s + TICKS_S:
-        yield f"computing took up to {longest:.3f} s where {compute_s:.3f} s are planned: choose a longer --compute-s"
+        yield f"computing took up to {longest:.3f} s, but {compute_s:.3f} s are planned: choose a longer --compute-s"
 
 
 def training_figures(curve: Curve, history: History, alone: References) -> Training:
-    """What training came to, for the record."""
+    """The figures of the training, for the record."""
     return Training(
         epochs=[asdict(epoch) for epoch in curve.epochs],
         loss=curve.loss.tolist(),

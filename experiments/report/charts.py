@@ -1,4 +1,4 @@
-"""What a report draws: the fabric, what every directed link was to carry and carried, and what is told over time."""
+"""The charts of a report: the fabric, the planned and measured loads of directed links, and series over time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from inakit.topo.fabric.positions import NodePositions
 
 @dataclass(frozen=True)
 class DrawnFabric:
-    """A fabric that is drawn. With `circuits`, its optical links are fibres to a circuit switch, drawn on top.
+    """The drawing of a fabric. With `circuits`, its optical links are fibres to a circuit switch at the top.
 
     Each unit's fibres are drawn as one link.
     """
@@ -60,20 +60,20 @@ class DrawnFabric:
         return frozenset((*pairs, *(pair[::-1] for pair in pairs)))
 
     def numbers(self, hops: Iterable[DirectedLink]) -> list[int]:
-        """The numbers of directed links of the described fabric; one that is a circuit is two links of the drawing."""
+        """The numbers of directed links of the described fabric; a circuit is two links of the drawing."""
         return [self.link_number[drawn] for hop in hops for drawn in self.drawn(hop)]
 
     def drawn(self, hop: DirectedLink) -> Iterator[DirectedLink]:
-        """The links of the drawing that a directed link of the described fabric is."""
+        """Yield the links of the drawing that represent a directed link of the described fabric."""
         if self.circuits and hop in self.optical:
             yield from ((hop[0], INTERCONNECT), (INTERCONNECT, hop[1]))
         else:
             yield hop
 
     def counted(self, sender: str, receiver: str) -> int | None:
-        """The number of the link at which something was counted; None for one that is not drawn.
+        """The number of the link with this counter; None for a link that is not drawn.
 
-        Fibres are counted where units send, each under the name of some optical link of its unit.
+        Fibres are counted at the sending units, each under the name of one of its unit's optical links.
         """
         if self.circuits and (sender, receiver) in self.optical:
             receiver = INTERCONNECT
@@ -81,7 +81,7 @@ class DrawnFabric:
 
     @cached_property
     def view(self) -> FabricView:
-        """The drawing."""
+        """The drawing as data."""
         layout = NodePositions(self.fabric)
         return FabricView(
             self.fabric.name,
@@ -136,14 +136,14 @@ def with_circuit_switch(fabric: Fabric) -> Fabric:
 
 @dataclass(frozen=True)
 class Carried:
-    """Bytes that each directed link carried in the whole run, and drops of the queue before it, by link number."""
+    """Bytes that each directed link carried in the whole run, and drops of its queue, by link number."""
 
     sent_bytes: Mapping[int, float]
     drops: Mapping[int, int]
 
 
 def carried(totals: Table, drawn: DrawnFabric) -> Carried:
-    """What `link_totals.csv` says. Several fibres of a unit are added up."""
+    """Read `link_totals.csv`. The fibres of a unit are added up."""
     sent: dict[int, float] = defaultdict(float)
     drops: dict[int, int] = defaultdict(int)
     rows = zip(*(totals.get(name, ()) for name in ("sender", "receiver", "sent_bytes", "drops")), strict=True)
@@ -156,7 +156,7 @@ def carried(totals: Table, drawn: DrawnFabric) -> Carried:
 
 
 def loads_view(drawn: DrawnFabric, planned: Table, found: Carried, iterations: Sequence[IterationView]) -> LoadsView:
-    """Loads of all directed links: `planned` as `planned_links.csv` has them, and what was found."""
+    """The loads of all directed links: `planned` from `planned_links.csv`, and the measured ones in `found`."""
     count = 2 * len(drawn.fabric.links)
     rates: dict[int, float] = defaultdict(float)
     volume: dict[int, float] = defaultdict(float)
@@ -178,7 +178,7 @@ def loads_view(drawn: DrawnFabric, planned: Table, found: Carried, iterations: S
 
 
 def mean_rates(found: Carried, users: Mapping[int, set[int]], iterations: Sequence[IterationView]) -> dict[int, float]:
-    """The mean rate of every link while the jobs that use it send, in bit/s, by link number."""
+    """The mean rate of every link while its jobs send, in bit/s, by link number."""
     together = {frozenset[int]()}.union(map(frozenset, users.values()))
     times = {jobs: busy_s(iterations, jobs) for jobs in together}
     busy = {number: times[frozenset(users.get(number, ()))] for number in found.sent_bytes}
@@ -191,7 +191,7 @@ def listed(values: Mapping[int, float], count: int, otherwise: float | None = No
 
 
 def busy_s(iterations: Iterable[IterationView], jobs: frozenset[int]) -> float:
-    """For how long some iteration of these jobs was under way, in seconds; of all jobs if none is named."""
+    """The time in seconds during which an iteration of these jobs was in progress; of all jobs if `jobs` is empty."""
     own = [each for each in iterations if not jobs or each.job in jobs]
     if any(each.started_s is None for each in own):
         return sum(each.time_s for each in own)
@@ -206,9 +206,9 @@ def busy_s(iterations: Iterable[IterationView], jobs: frozenset[int]) -> float:
 FloatArray = NDArray[np.float64]
 
 MOST_VALUES = 400_000
-"""About how many values a figure of all links of all planners has at most; where there are more, intervals join."""
+"""The approximate maximum number of values in a figure of all links of all planners; beyond it, intervals merge."""
 LEAST_POINTS = 50
-"""Intervals do not join to fewer than so many."""
+"""The minimum number of intervals after merging."""
 NAMED_CIRCUIT = "{}:{} - {}:{}"
 
 
@@ -235,7 +235,7 @@ def events_of(interferences: Iterable[InterferenceRecord]) -> Iterator[EventView
 
 
 def circuits_of(circuits: Mapping[str, Any] | None, end_s: float) -> Iterator[CircuitView]:
-    """Every circuit from the slot that set it to the one that took it down, from the details of a schedule."""
+    """Yield every circuit, from the slot that set it to the slot that removed it, from a schedule's details."""
     if circuits is None:
         return
     dark_s, slots = circuits["reconfiguration_s"], circuits["slots"]
@@ -249,14 +249,14 @@ def circuits_of(circuits: Mapping[str, Any] | None, end_s: float) -> Iterator[Ci
 
 
 def circuit_view(ends: tuple[Any, ...], from_s: float, until_s: float, dark_s: float, first_s: float) -> CircuitView:
-    """A circuit; those of the first slot exist before the run, and are lit at once."""
+    """A circuit; the circuits of the first slot exist before the run, and are lit immediately."""
     (a, a_port), (b, b_port) = ends
     lit_s = from_s if from_s == first_s else min(until_s, from_s + dark_s)
     return CircuitView(NAMED_CIRCUIT.format(a, a_port, b, b_port), (a, b), from_s, lit_s, until_s)
 
 
 def used_of(used: Processors | None) -> UsedView | None:
-    """What parts used; None where that was not read."""
+    """The use of processors and memory by parts of the kit; None if it was not measured."""
     if used is None:
         return None
     parts = [PartView(name, part.processors, part.memory_bytes) for name, part in used.parts.items()]
@@ -264,7 +264,7 @@ def used_of(used: Processors | None) -> UsedView | None:
 
 
 def series_of(link_series: Table, seconds: Table, slots: Table, drawn: DrawnFabric, planners: int) -> SeriesView:
-    """The series of a planner: of virtual time from `link_series.csv.gz`, else of `links.csv`, each second's bytes."""
+    """The series of a planner: in virtual time from `link_series.csv.gz`, else by second from `links.csv`."""
     if link_series:
         starts, links = virtual_series(link_series, drawn)
     elif "sender" in seconds:
@@ -285,13 +285,13 @@ def series_of(link_series: Table, seconds: Table, slots: Table, drawn: DrawnFabr
 
 
 def step_of(points: int, links: int, planners: int) -> int:
-    """How many neighbouring intervals become one, so that a page has no more values than it can carry."""
+    """The number of neighbouring intervals to merge, so that the page stays small enough."""
     most = max(LEAST_POINTS, MOST_VALUES // max(1, links * planners))
     return -(-points // most)
 
 
 def virtual_series(table: Table, drawn: DrawnFabric) -> tuple[FloatArray, dict[int, list[FloatArray]]]:
-    """The begins of intervals, and by link number its utilisation and its queue's mean and most packets."""
+    """The begins of intervals, and each link's utilisation and mean and maximum queue in packets, by number."""
     at, *figures = (
         np.asarray(table[name], dtype=np.float64)
         for name in ("at_s", "rate_bps", "queue_mean_packets", "queue_most_packets")
@@ -312,7 +312,10 @@ def virtual_series(table: Table, drawn: DrawnFabric) -> tuple[FloatArray, dict[i
 
 
 def second_series(table: Table, drawn: DrawnFabric) -> tuple[FloatArray, dict[int, list[FloatArray]]]:
-    """The same of a network in real time, whose queues are not sampled; time begins with the first sample."""
+    """The begins of intervals, and each link's utilisation, for real time, in which queues are not sampled.
+
+    Time begins with the first sample.
+    """
     at, rate, sent = (np.asarray(table[name], dtype=np.float64) for name in ("at_s", "rate_bps", "bytes"))
     ends, place = np.unique(at, return_inverse=True)
     first = np.flatnonzero((place == 0) & (sent > 0))
@@ -328,7 +331,7 @@ def second_series(table: Table, drawn: DrawnFabric) -> tuple[FloatArray, dict[in
 
 
 def held_series(table: Table, drawn: DrawnFabric, points: int) -> dict[str, FloatArray]:
-    """The fragments that switches hold, by the text of their number, from `slot_series.csv`."""
+    """The numbers of fragments that switches hold, from `slot_series.csv`, by the switch's number as text."""
     switches = [name for name in table if name in drawn.fabric.switch_by_name]
     rows = {str(drawn.number_of[name]): np.asarray(table[name], dtype=np.float64) for name in switches}
     return {number: row for number, row in rows.items() if len(row) == points}
@@ -337,14 +340,14 @@ def held_series(table: Table, drawn: DrawnFabric, points: int) -> dict[str, Floa
 def joined(
     links: Mapping[int, Sequence[FloatArray]], figure: int, step: int, factor: float, how: Any
 ) -> dict[str, list[int]]:
-    """A figure of every link that has it, `step` intervals as one, as whole multiples of 1 / `factor`."""
+    """A figure of every link that has it, with `step` intervals merged, as integer multiples of 1 / `factor`."""
     return {
         str(number): joined_row(own[figure], step, factor, how) for number, own in links.items() if figure < len(own)
     }
 
 
 def joined_row(row: FloatArray, step: int, factor: float, how: Any) -> list[int]:
-    """One series, `step` intervals as one; the last of them may be of fewer."""
+    """One series, with `step` intervals merged; the last merged interval can have fewer."""
     if step > 1:
         padded = np.pad(row, (0, -len(row) % step), mode="edge")
         row = how(padded.reshape(-1, step), axis=1)

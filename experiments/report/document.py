@@ -1,8 +1,8 @@
-"""The document of a report: all that its page shows, as plain data.
+"""The document of a report: the content of its page as plain data.
 
-Nodes and directed links are told by their numbers: a fabric's `nodes` are numbered from 0, and link n of `links` is
-the directed links 2n (from `a` to `b`) and 2n + 1 (from `b` to `a`). Lists by directed link have one element for each,
-None where nothing is known. Rates are bit/s, sizes bytes, times seconds from the start of the run.
+Nodes and directed links are identified by numbers: a fabric's `nodes` are numbered from 0, and link n of `links` is
+the directed links 2n (from `a` to `b`) and 2n + 1 (from `b` to `a`). Lists by directed link have one element per link,
+None if unknown. Rates are in bit/s, sizes in bytes, times in seconds from the start of the run.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DOCUMENT_VERSION = 1
-"""Goes up when the page's scripts could not show an older document."""
+"""The version of the format; a change of the format that breaks older documents increases it."""
 
 ByLink = Sequence[float | None]
 
 
 @dataclass(frozen=True)
 class NodeView:
-    """A host or a switch, and where it is drawn; `tier` is 0 for hosts. `slots` are those of each pipeline."""
+    """A host or a switch, and its position; `tier` is 0 for hosts. `slots`: the number of slots per pipeline."""
 
     name: str
     tier: int
@@ -33,7 +33,7 @@ class NodeView:
 
 @dataclass(frozen=True)
 class LinkView:
-    """A link between two nodes, by their numbers. `bend`: how high it is drawn over the nodes between its ends."""
+    """A link between two nodes, by their numbers. `bend`: the height of its arc over the nodes between its ends."""
 
     a: int
     b: int
@@ -80,7 +80,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class AggregatorView:
-    """An aggregator of a tree: where it sums, of how many senders, in which slots."""
+    """An aggregator of a tree: its switch and pipeline, the number of its senders, and its slots."""
 
     node: int
     pipeline: int
@@ -106,7 +106,7 @@ class TreeView:
 
 @dataclass(frozen=True)
 class LoadsView:
-    """What directed links were to carry and carried. Rates are means while the jobs that use a link send."""
+    """The planned and measured loads of directed links. Rates are means while the link's jobs send."""
 
     planned_bps: ByLink = ()
     measured_bps: ByLink = ()
@@ -117,7 +117,7 @@ class LoadsView:
 
 @dataclass(frozen=True)
 class SwitchView:
-    """What a switch counted. `planned_ratio`, `measured_ratio`: gradient packets received for each one sent."""
+    """The counters of a switch. `planned_ratio`, `measured_ratio`: gradient packets received per packet sent."""
 
     node: int
     planned_ratio: float | None
@@ -138,7 +138,7 @@ class IterationView:
 
 @dataclass(frozen=True)
 class EventView:
-    """A fault that happened; `lasting_s` is None where it lasted until the end of the run or has no duration."""
+    """A fault that happened; `lasting_s` is None if it lasted until the end of the run or has no duration."""
 
     text: str
     nodes: Sequence[str]
@@ -161,8 +161,8 @@ class CircuitView:
 class SeriesView:
     """Series in intervals that begin at `starts_s`; the last one ends at `end_s`.
 
-    Of a link, by the text of its number: `used`, thousandths of its capacity; `waiting` and `most_waiting`, tenths of
-    packets in its queue, mean and most. Of a switch, by the text of its number: `held`, tenths of fragments.
+    By a link's number as text: `used`, in thousandths of its capacity; `waiting` and `most_waiting`, the mean and the
+    maximum queue in tenths of packets. By a switch's number as text: `held`, in tenths of fragments.
     """
 
     starts_s: Sequence[float] = ()
@@ -175,7 +175,7 @@ class SeriesView:
 
 @dataclass(frozen=True)
 class PartView:
-    """A part of the kit, or the rest of the machine: how many processors it had in each interval, and its memory."""
+    """A part of the kit, or the rest of the machine: the processors and memory that it used in each interval."""
 
     name: str
     processors: Sequence[float]
@@ -184,7 +184,7 @@ class PartView:
 
 @dataclass(frozen=True)
 class UsedView:
-    """What parts used in intervals from `starts_s` to `ends_s`. `processors` is how many the machine has."""
+    """The use by all parts in intervals from `starts_s` to `ends_s`. `processors`: the machine's number of them."""
 
     processors: int
     starts_s: Sequence[float]
@@ -194,7 +194,7 @@ class UsedView:
 
 @dataclass(frozen=True)
 class PlannerView:
-    """What one planner's plan was, and what came of it. `notes`: lines about faults, collisions and strangers."""
+    """One planner's plan and its results. `notes`: lines about faults, collisions and packets of other trees."""
 
     name: str
     color: str
@@ -218,7 +218,7 @@ class PlannerView:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run: its verdict, what it was run with, and its planners."""
+    """A run: its verdict, its configuration, and its planners."""
 
     folder: str
     title: str
@@ -241,7 +241,7 @@ class RunView:
 
 @dataclass(frozen=True)
 class Document:
-    """One report: of a run, of several that are compared, or of a study or a site, which then has no runs."""
+    """A report of one run, of several compared runs, or, without runs, of a study or a site."""
 
     title: str
     made_by: str

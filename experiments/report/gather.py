@@ -49,10 +49,10 @@ WHOLE_RUN = (
     *("sending_rate_bps", "ps_ingress_bytes", "communication_time_s", "aggregation_ratio"),
     *("aggregated_bytes", "overhead_bytes", "retransmissions"),
 )
-"""The figures of all jobs together that a planner's row has."""
+"""The figures of all jobs together in a planner's row."""
 SERIES = ("link_series.csv.gz", "links.csv", "slot_series.csv")
 """The files with series: of links in virtual time and in real time, and of slots."""
-UNFINISHED = "The run has not ended: what it had measured by then is shown."
+UNFINISHED = "The run has not ended: the figures cover only its measured part."
 MEANINGS = {
     VALID: "The emulation kept up and every sum is exact: the measured figures are results.",
     "OVERLOADED": OVERLOAD,
@@ -61,18 +61,18 @@ MEANINGS = {
     "INTERRUPTED": UNFINISHED,
     "FAILED": UNFINISHED,
 }
-"""What each verdict means, in words."""
+"""The meaning of each verdict, in words."""
 
 
 def document_of(folders: Sequence[Path]) -> Document:
-    """The document of one run or more. Raises `InputError` for a folder that is not a whole run's."""
+    """Make the document of one or more runs. Raises `InputError` for a folder that is not that of a whole run."""
     runs = []
     for folder in map(open_folder, folders):
         try:
             runs.append(run_view(folder))
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise InputError(
-                f"{folder.path} is not as this inakit writes it ({type(error).__name__}: {error}): "
+                f"{folder.path} does not have the format of this inakit ({type(error).__name__}: {error}): "
                 "make the report with the inakit that made the run"
             ) from error
     title = runs[0].title if len(runs) == 1 else f"{len(runs)} runs compared"
@@ -80,12 +80,12 @@ def document_of(folders: Sequence[Path]) -> Document:
 
 
 def made_by() -> str:
-    """The program that makes the report, with its version and commit."""
+    """The name, version and commit of the program that makes the report."""
     return f"inakit {this_kit()}"
 
 
 def run_view(folder: ReadFolder) -> RunView:
-    """What a run's folder says of it; errors of a foreign format are those of Python."""
+    """Read the view of a run from its folder. A foreign format raises Python's own errors."""
     record, fabrics = folder.record, list[DrawnFabric]()
     planners = [planner_view(folder, name, fabrics) for name in record.planners]
     return RunView(
@@ -110,7 +110,7 @@ def run_view(folder: ReadFolder) -> RunView:
 
 
 def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> PlannerView:
-    """What a run's folder says of one planner. A fabric that is not yet in `fabrics` is added to it."""
+    """Read the view of one planner from a run's folder. A fabric that is not in `fabrics` is added to it."""
     planners = list(folder.record.planners)
     entry, problem = folder.record.planners[name], folder.problem(name)
     circuits = next((each.details for each in entry.interferences if each.kind == CIRCUITS), None)
@@ -144,20 +144,20 @@ def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> P
 
 
 def place_of(drawn: DrawnFabric, fabrics: list[DrawnFabric]) -> int:
-    """The place of a fabric in a list, to which it is added unless it is there."""
+    """The index of a fabric in a list, to which it is added if it is missing."""
     if drawn not in fabrics:
         fabrics.append(drawn)
     return fabrics.index(drawn)
 
 
 def notes_of(name: str, entry: PlannerRecord) -> Iterator[str]:
-    """What is to be known of a planner's figures: replayed pcaps, interferences, collisions, strangers."""
+    """Yield notes on a planner's figures: replayed pcaps, interferences, collisions, packets of other trees."""
     for lines in (replay_lines, interference_lines, collision_lines, stranger_lines):
         yield from lines(name, entry)
 
 
 def job_view(job: Any, drawn: DrawnFabric) -> JobView:
-    """A job, its hosts by their numbers."""
+    """The view of a job, with its hosts as numbers."""
     return JobView(
         number=job.number,
         workers=[drawn.number_of[host] for host in job.workers],
@@ -170,7 +170,7 @@ def job_view(job: Any, drawn: DrawnFabric) -> JobView:
 
 
 def figures_of(entry: PlannerRecord) -> Iterator[Figure]:
-    """The planned and measured figures of all jobs together, then, of several jobs, those of each."""
+    """Yield the planned and measured figures of all jobs together, then the figures of each job."""
     planned, measured = entry.planned, entry.measured
     for name in WHOLE_RUN:
         yield Figure(name, None, getattr(planned, name, None), getattr(measured, name, None))
@@ -181,7 +181,7 @@ def figures_of(entry: PlannerRecord) -> Iterator[Figure]:
 
 
 def trees_of(drawn: DrawnFabric, plan: Plan | None) -> Iterator[TreeView]:
-    """The trees of a plan; none where it is not kept."""
+    """Yield the trees of a plan; nothing without a plan."""
     for planned in () if plan is None else plan.trees:
         tree = planned.tree
         links = (link for branch in tree.branches for link in branch.links)
@@ -202,7 +202,7 @@ def trees_of(drawn: DrawnFabric, plan: Plan | None) -> Iterator[TreeView]:
 
 
 def switches_of(drawn: DrawnFabric, entry: PlannerRecord) -> Iterator[SwitchView]:
-    """What every switch was to aggregate, and what it counted."""
+    """Yield the planned aggregation and the counters of every switch."""
     for name in drawn.fabric.switch_by_name:
         counts = dict(entry.switches.get(name, {}))
         ratio = counts.pop("aggregation_ratio", None)

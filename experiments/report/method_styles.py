@@ -1,7 +1,7 @@
-"""Names, colours, markers, dashes and hatches of all methods: every plot of the papers takes them from here.
+"""Names, colours, markers, dashes and hatches of all methods, for all plots of the papers.
 
-Every two colours can be told apart with full colour vision, with the three kinds of colour-blindness and in greyscale,
-as tests measure. Variants of one method share its colour and differ in marker and dash. Planners of one's own have
+Any two colours are distinguishable with full colour vision, with the three kinds of colour-blindness and in greyscale,
+as tests check. Variants of a method share its colour and differ in marker and dash. User-defined planners have
 colours, markers and a hatch that no built-in method has.
 """
 
@@ -19,7 +19,7 @@ RED, NAVY, SKY, MINT, MUSTARD, PLUM, INK = "#B61100", "#2C23A3", "#19ABF3", "#2C
 BUILT_IN_COLORS = (RED, SKY, NAVY, MINT, MUSTARD, PLUM, INK)
 OWN_COLORS = ("#FF2BD1", "#A200FF", "#BD635D")
 OWN_MARKERS = ("*", "p", "H", "<")
-"""With three colours and four markers, twelve planners of one's own differ in one or the other."""
+"""With three colours and four markers, twelve user-defined planners have different styles."""
 
 SOLID, DASHED, DOTTED = "-", "--", ":"
 OWN_DASH = (0, (4, 2, 1, 2))
@@ -28,7 +28,7 @@ Dash = str | tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Style:
-    """How a method is drawn, in matplotlib's words: `dash` is for its lines, `hatch` for its bars."""
+    """The style of a method in matplotlib's terms: `dash` is for its lines, `hatch` for its bars."""
 
     color: str
     marker: str = "o"
@@ -79,12 +79,12 @@ METHODS: Mapping[str, Style] = {
     "INARouting-Opt": Style(MINT, "X"),
     "no aggregation": Style(INK, ",", DASHED),
 }
-"""Styles by the names that the papers' figures have. `style_of` finds the names of planners, in lower case, as well."""
+"""Styles by the names in the papers' figures. `style_of` also finds planners' names, which are in lower case."""
 
 VARIANTS = {
     "on the path": 0, "leaf-spine": 0, "by the nearest": 1, "fat-tree": 1, "Eq. (4)": 1, "capped": 1, "balanced": 1,
 }  # fmt: skip
-"""What may follow a method's name and ", ". Variants with 1 have another marker and dash than the method."""
+"""The variants that can follow a method's name and ", ". Those with 1 have a different marker and dash."""
 SECOND_MARKER = {
     "o": "h", "s": "d", "^": ">", "D": "X", "v": "1", "P": "+", "X": "x", "*": "4", "p": "3", "H": "2", "<": "|",
 }  # fmt: skip
@@ -93,13 +93,13 @@ PAPER_NAMES = {name.lower(): name for name in METHODS}
 
 
 CATEGORIES = tuple(Style(color, marker) for color, marker in zip(BUILT_IN_COLORS, "os^DvPX", strict=True))
-"""Styles for names that are no methods."""
+"""Styles for names other than methods."""
 
 
 def style_of(name: str) -> Style:
-    """The style of a method, of a variant such as "ESA, on the path", or of a planner of one's own.
+    """Return the style of a method, of a variant such as "ESA, on the path", or of a user-defined planner.
 
-    Raises `InputError` for a name that is none of them.
+    Raises `InputError` for other names.
     """
     exact = METHODS.get(name) or METHODS.get(PAPER_NAMES.get(name, ""))
     if exact:
@@ -114,7 +114,7 @@ def style_of(name: str) -> Style:
 
 
 def styles_of(names: Sequence[str]) -> dict[str, Style]:
-    """The style of each method. A name that has none, and a method whose colour another has, take colours left over."""
+    """The style of each method. Unknown names, and methods whose colour is in use, get unused colours."""
     known = {name: style for name in names if (style := known_style(name))}
     spare = cycle([style for style in CATEGORIES if style.color not in colors(known)] or CATEGORIES)
     found: dict[str, Style] = {}
@@ -125,7 +125,7 @@ def styles_of(names: Sequence[str]) -> dict[str, Style]:
 
 
 def known_style(name: str) -> Style | None:
-    """The style of a method, of a variant, or of a planner of one's own; None for another name."""
+    """The style of a method, of a variant, or of a user-defined planner; None for other names."""
     try:
         return style_of(name)
     except InputError:
@@ -138,16 +138,16 @@ def colors(styles: Mapping[str, Style]) -> set[str]:
 
 
 def paper_name(method: str) -> str:
-    """A method as the papers' figures call it: "GOAT" for the planner `goat`; other names are as planners show them."""
+    """A method's name in the papers' figures: "GOAT" for the planner `goat`. Other names are planners' own."""
     return PAPER_NAMES.get(method) or name_of(method)
 
 
 def own_style(place: int) -> Style:
-    """The style of a planner of one's own, of which there is a row; `place` counts from 0."""
+    """The style of a user-defined planner; `place` is its position in their list, from 0."""
     color, marker = OWN_COLORS[place % len(OWN_COLORS)], OWN_MARKERS[place % len(OWN_MARKERS)]
     return Style(color, marker, OWN_DASH, "//")
 
 
 def categories(names: Iterable[str]) -> dict[str, Style]:
-    """Styles for names that are no methods (models, readings, phases of a run), by their order; seven differ."""
+    """Styles for names other than methods (models, readings, phases of a run), in their order; seven differ."""
     return dict(zip(names, cycle(CATEGORIES), strict=False))

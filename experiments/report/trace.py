@@ -1,7 +1,7 @@
 """A run as a trace for Perfetto (ui.perfetto.dev), in the Trace Event Format of Chrome, times in microseconds.
 
-Each planner has tracks for its jobs' iterations, its workers (what each sends, and its rate over time), the fragments
-that switches hold in their slots, its circuits, and its faults.
+Each planner has tracks for its jobs' iterations, its workers (iterations, and the rate over time), the fragments that
+switches hold in their slots, its circuits, and its faults.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def trace_of(run: RunView) -> dict[str, Any]:
 
 
 def planner_events(planner: PlannerView, fabrics: Sequence[FabricView], numbers: Iterator[int]) -> Iterator[Event]:
-    """The tracks of a planner, a group for each kind."""
+    """Yield the tracks of a planner, one group for each kind."""
     fabric = fabrics[planner.fabric]
     groups = {
         "jobs": iteration_events(planner),
@@ -51,7 +51,7 @@ def named(kind: str, name: str, process: int, thread: int = 0) -> Event:
 
 
 def span(name: str, from_s: float, until_s: float, **told: Any) -> Event:
-    """Something that lasts."""
+    """An event with a duration."""
     return {"ph": "X", "name": name, "ts": from_s * US_PER_S, "dur": (until_s - from_s) * US_PER_S, "args": told}
 
 
@@ -63,7 +63,7 @@ def iteration_events(planner: PlannerView) -> Iterator[tuple[str, Event]]:
 
 
 def worker_events(planner: PlannerView, fabric: FabricView) -> Iterator[tuple[str, Event]]:
-    """What each worker sends in each iteration, and its rate over time where that is known."""
+    """Yield each worker's iterations, with its sending rate, and its rate over time if known."""
     uplinks = {2 * n + back: end for n, link in enumerate(fabric.links) for back, end in enumerate((link.a, link.b))}
     for each in planner.iterations:
         for worker, rate_bps in each.rates_bps.items() if each.started_s is not None else ():
@@ -79,14 +79,14 @@ def worker_events(planner: PlannerView, fabric: FabricView) -> Iterator[tuple[st
 
 
 def slot_events(planner: PlannerView, fabric: FabricView) -> Iterator[tuple[str, Event]]:
-    """How many fragments each switch holds."""
+    """Yield the number of fragments that each switch holds over time."""
     for number, held in planner.series.held.items():
         name = f"{fabric.nodes[int(number)].name} (fragments)"
         yield from counter(name, planner.series.starts_s, [tenths / 10 for tenths in held])
 
 
 def counter(name: str, starts_s: Sequence[float], values: Sequence[float]) -> Iterator[tuple[str, Event]]:
-    """A value over time; only where it changes."""
+    """Yield a value over time, at its changes only."""
     before: float | None = None
     for at_s, value in zip(starts_s, values, strict=True):
         if value != before:
@@ -95,7 +95,7 @@ def counter(name: str, starts_s: Sequence[float], values: Sequence[float]) -> It
 
 
 def circuit_events(planner: PlannerView) -> Iterator[tuple[str, Event]]:
-    """When each circuit is dark, and when it carries light."""
+    """Yield the dark and the lit spans of each circuit."""
     for each in planner.circuits:
         if each.lit_s > each.from_s:
             yield each.name, span("dark", each.from_s, each.lit_s)
@@ -103,7 +103,7 @@ def circuit_events(planner: PlannerView) -> Iterator[tuple[str, Event]]:
 
 
 def fault_events(planner: PlannerView) -> Iterator[tuple[str, Event]]:
-    """The faults whose time is known; one that lasts to the end of the run is a moment."""
+    """Yield the faults whose time is known. A fault without a duration is a moment."""
     for each in planner.events:
         if each.at_s is None:
             continue

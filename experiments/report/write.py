@@ -1,8 +1,8 @@
 """Writes `report.html` and `trace.json` into the folder of a run, or the report of several runs into a file.
 
-The page is one HTML file that has its data, its style, its scripts and its library in it. The data are compressed and
-in base64, so that no name in them can be taken for markup. A Content-Security-Policy allows the page its own style and
-scripts, by their hashes, and nothing else: it can load nothing and send nothing.
+The page is one HTML file that contains its data, style, scripts and library. The data are compressed and in base64, so
+that the browser never reads a name in them as markup. A Content-Security-Policy allows only the page's own style and
+scripts, by their hashes: the page cannot load or send anything else.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ SCRIPTS = (
     *("words.js", "dom.js", "chart.js", "table.js", "fabric.js"),
     *("summary.js", "details.js", "timeline.js", "processors.js", "run.js", "study.js", "site.js", "page.js"),
 )
-"""The page's own scripts, each of which uses what those before it define."""
+"""The page's own scripts, in an order such that each uses only earlier definitions."""
 LIBRARY = ("mpld3", Path("js", "d3.v5.min.js"))
-"""The Python package that carries D3, and where in it."""
+"""The Python package that contains D3, and the path in it."""
 LICENCE = """\
 D3 (https://d3js.org), which is in this file unchanged: Copyright 2010-2018 Mike Bostock. All rights reserved.
 Redistribution and use in source and binary forms, with or without modification, are permitted provided that the
@@ -50,11 +50,11 @@ SERVICES; LOSS OF USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSE
 WHETHER IN CONTRACT, STRICT LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE OF
 THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
 """
-"""The terms of the library, which every copy of it carries."""
+"""The licence of the library, which every copy has to include."""
 
 
 def page_of(document: Document) -> str:
-    """The page as text. Raises `MachineError` where the library is not installed."""
+    """The page as text. Raises `MachineError` if the library is not installed."""
     style = (FOLDER / "report.css").read_text()
     scripts = [library(), *((FOLDER / name).read_text() for name in SCRIPTS)]
     policy = f"default-src 'none'; img-src data:; style-src {allowed(style)}; script-src {allowed(*scripts)}"
@@ -70,19 +70,19 @@ def page_of(document: Document) -> str:
 
 
 def packed(document: Document) -> str:
-    """The document as JSON, compressed by gzip, in base64. The same document gives the same text."""
+    """The document as JSON, compressed by gzip, in base64. Equal documents give equal texts."""
     text = json.dumps(document, default=vars, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
 
 
 def library() -> str:
-    """The text of D3. Raises `MachineError` where it is not installed."""
+    """The text of D3. Raises `MachineError` if it is not installed."""
     package, place = LIBRARY
     spec = find_spec(package)
     places = [] if spec is None else [Path(folder, place) for folder in spec.submodule_search_locations or ()]
     found = next((path for path in places if path.is_file()), None)
     if found is None:
-        raise MachineError(f"a report needs D3, which the Python package {package} carries: pip install {package}")
+        raise MachineError(f"a report needs D3, which the Python package {package} contains: pip install {package}")
     return found.read_text()
 
 
@@ -96,7 +96,7 @@ PAGE, TRACE = "report.html", "trace.json"
 
 
 def write_report(folder: Path) -> Path:
-    """Write the report and the trace of a run into its folder; the report's path. Raises `InakitError`."""
+    """Write the report and the trace of a run to its folder; return the report's path. Raises `InakitError`."""
     document = document_of([folder])
     folder = folder.parent if folder.is_file() else folder
     write_text(folder / TRACE, json.dumps(trace_of(document.runs[0]), separators=(",", ":")))
@@ -104,17 +104,17 @@ def write_report(folder: Path) -> Path:
 
 
 def write_comparison(folders: Sequence[Path], file: Path) -> Path:
-    """Write the report of several runs into a file; its path. Raises `InakitError`."""
+    """Write the report of several runs to a file; return its path. Raises `InakitError`."""
     return write_page(document_of(folders), file)
 
 
 def write_page(document: Document, file: Path) -> Path:
-    """Write the page of a document into a file; its path. Raises `InakitError`."""
+    """Write the page of a document to a file; return its path. Raises `InakitError`."""
     return write_text(file, page_of(document))
 
 
 def write_text(file: Path, text: str) -> Path:
-    """Write a text whole or not at all; its path. Raises `OutputError`."""
+    """Write a text to a file atomically; return its path. Raises `OutputError`."""
     draft = file.with_name(f".{file.name}.draft")
     with writing(file):
         draft.write_text(text, encoding="utf-8")
@@ -123,9 +123,9 @@ def write_text(file: Path, text: str) -> Path:
 
 
 def report_beside(folder: Path, console: Console) -> None:
-    """Write the report of a run that has just ended, and print where it is; or why there is none.
+    """Write the report of a run that has just ended, and print its path or the reason why there is none.
 
-    The run is worth keeping without its report, so that an error is told and not raised.
+    A run is useful without its report, so an error is printed and not raised.
     """
     try:
         told = f"the report: {write_report(folder)}"

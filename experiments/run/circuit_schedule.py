@@ -1,8 +1,8 @@
-"""Carries out a schedule of P4INC-AOI on a running network: each time slot sets circuits and rates, and starts jobs.
+"""Applies a P4INC-AOI schedule to a running network: each time slot sets circuits and rates, and starts jobs.
 
-When circuits change, the units' table entries change at once, and new circuits are dark for the time of a
-reconfiguration: packets sent over them meanwhile are lost, and sent again. A slot does not begin before all jobs that
-the schedule ends by then have ended, so that no circuit is taken from a job that is late.
+When circuits change, the units' table entries change at once, and new circuits are dark during the reconfiguration:
+packets sent over them are lost and sent again. A slot begins only after all jobs that the schedule ends before it have
+ended, so that a late job keeps its circuits.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from inakit.traffic.sockets.ports import Ports
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 CIRCUITS = "circuits"
-"""The kind of the interference in `run.json`."""
+"""The interference's kind in `run.json`."""
 TICK_S = 0.002
-"""How often endpoints act in real time, in seconds: often, since an iteration may take only hundredths of a second."""
+"""The period of the endpoints' actions in real time, in seconds. It is short: an iteration can take 10 ms."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """A schedule, and the problem and the plan that it becomes on a network."""
+    """A schedule, with the problem and the plan that carry it out on a network."""
 
     scheduling: Scheduling
     schedule: Schedule
@@ -61,17 +61,17 @@ class Course:
 
     @staticmethod
     def of(scheduling: Scheduling, schedule: Schedule) -> Course:
-        """The course of a schedule. Raises `InakitError` for a schedule that cannot be emulated."""
+        """Return the course of a schedule. Raises `InakitError` for a schedule that cannot be emulated."""
         problem = problem_of(scheduling, schedule, FRAGMENT)
         return Course(scheduling, schedule, problem, plan_of(scheduling, schedule, problem))
 
     @property
     def trees(self) -> dict[int, int]:
-        """How many trees each job has."""
+        """The number of trees of each job."""
         return Counter(planned.job for planned in self.plan.trees)
 
     def label_rates(self, slot: Slot) -> dict[tuple[int, ...], float]:
-        """By (job, tree, label), the rate in a slot (bit/s) of every label whose branch leads to another unit."""
+        """The rates in a slot (bit/s) of all labels whose branches lead to another unit, by (job, tree, label)."""
         switches, trees = self.problem.fabric.switch_by_name, self.trees
         return {
             (planned.job, planned.tree.number, branch.label): slot.rates_bps.get(planned.job, 0.0) / trees[planned.job]
@@ -82,9 +82,9 @@ class Course:
 
     @property
     def options(self) -> ReliableOptions:
-        """The endpoints' options: their timeouts let lost packets be sent again soon after a reconfiguration.
+        """The endpoints' options: with these timeouts, workers send lost packets again soon after a reconfiguration.
 
-        Nothing is sent directly to the PS, because there may be no circuit to it.
+        Workers send nothing directly to the PS, because a circuit to it may not exist.
         """
         patience_s = max(WorkerOptions().min_timeout_s, self.scheduling.center.reconfiguration_s)
         worker = WorkerOptions(first_timeout_s=patience_s, min_timeout_s=patience_s, direct_after_s=inf)
@@ -93,12 +93,12 @@ class Course:
 
 @dataclass(frozen=True)
 class CourseOutcome:
-    """What was measured of a course.
+    """The measured figures of a course.
 
     - `jct_s`: completion times by job, as `inakit.planner.methods.p4inc_aoi.schedule.ScheduleFigures` defines them
-    - `connections`: how many connections were set up anew
-    - `lost`: how many packets came to a dark port of the circuit switch
-    - `behind_s`: how many seconds slots waited for late jobs, in all
+    - `connections`: the number of new connections
+    - `lost`: the number of packets that arrived at a dark port of the circuit switch
+    - `behind_s`: the total time for which slots waited for late jobs, in seconds
     """
 
     outcome: Outcome
@@ -109,7 +109,7 @@ class CourseOutcome:
 
 
 class Conductor(Interference):
-    """Leads a run through the slots of a course, which begins with the `circuits` of the interconnect."""
+    """Steps a run through the slots of a course, which begins with the `circuits` of the interconnect."""
 
     needs = (Feature.CIRCUITS,)
     circuits: CircuitSwitch
@@ -131,13 +131,13 @@ class Conductor(Interference):
         return self.tables.first(self.wanted, self.course.label_rates(self.slots[0]))
 
     def excuses(self, scene: Scene) -> Excuses:
-        """Workers send at the slots' rates, not the plan's; packets that wait at a circuit go astray."""
+        """Excuse rates other than the plan's, because slots set them, and packets that go astray at a circuit."""
         _ = scene
         return Excuses(rates=True, astray=frozenset({INTERCONNECT}))
 
     @contextmanager
     def acting(self, scene: Scene) -> Iterator[Conductor]:
-        """Lead the run in the block. Then raise the error of a failed reconfiguration, or count the lost packets."""
+        """Step the run through its slots. Then raise the error of a failed reconfiguration, or count lost packets."""
         assert scene.network.circuits is not None
         own = Conductor(self.course, self.tables, self.wanted)
         own.scene, own.circuits = scene, scene.network.circuits
@@ -147,12 +147,12 @@ class Conductor(Interference):
         own.lost = sum(each.lost for each in own.circuits.carried().values())
 
     def raise_failures(self) -> None:
-        """Raise the error of a reconfiguration that has failed; one that is under way is left alone."""
+        """Raise the error of a reconfiguration that has failed. Ignore one in progress."""
         if self._change is not None and self._change.done():
             self._change.result()
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """Give every stream its job's highest rate of all slots, and as many fragments in flight as that rate needs."""
+        """Give every stream its job's highest rate of all slots, and the fragments in flight that this rate needs."""
         rate_fps = np.zeros(len(layout.streams.host))
         for slot in self.slots:
             for index, fps in self.rates_fps(slot):
@@ -181,7 +181,7 @@ class Conductor(Interference):
         self.start(now)
 
     def next_due(self, _loop: ClosedLoop) -> float:
-        """When the next slot begins, or is found to be late, to within roundings."""
+        """The time at which the next slot begins, or is found to be late, up to rounding."""
         if self.slot < 0 or self._starts:
             return -inf
         return self.next_at if self.slot + 1 < len(self.slots) else inf
@@ -199,7 +199,7 @@ class Conductor(Interference):
         return any((self.index[number], self.iterations(number) - 1) not in loop.iterations for number in due)
 
     def iterations(self, number: int) -> int:
-        """How many iterations a job has."""
+        """The number of iterations of a job."""
         return self.course.problem.jobs[self.index[number]].iterations
 
     def begin(self, loop: ClosedLoop, slot: Slot) -> None:
@@ -220,15 +220,15 @@ class Conductor(Interference):
         self._starts += [(entered, loop.jobs[self.index[job]]) for job, (first, _) in spans if first == self.slot]
 
     def start(self, now: float) -> None:
-        """Let the slot's new jobs begin once the units have their entries, although the circuits may still be dark."""
+        """Start the slot's new jobs once the units have their entries, even if the circuits are still dark."""
         for each in [each for each in self._starts if each[0].is_set()]:
             self._starts.remove(each)
             each[1].start_at = now
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
-        """When each slot began, in seconds from the start of the run, and the circuits that it set.
+        """The time at which each slot began, in seconds from the start of the run, and the circuits that it set.
 
-        A circuit that the slot before did not have is dark for the time of a reconfiguration.
+        A circuit that the previous slot did not have is dark during the reconfiguration.
         """
         _ = monitor
         changes = [{"at_s": at_s, "circuits": [list(map(list, each)) for each in sorted(wanted)]}
@@ -250,7 +250,7 @@ class Conductor(Interference):
             switch.change(unit.tables)
 
     def rates_fps(self, slot: Slot) -> Iterator[tuple[int, float]]:
-        """For each job of a slot, its index and the rate of a worker along each of the job's trees, in frames/s."""
+        """Yield each job's index and the rate of a worker along each of the job's trees, in frames/s."""
         for number, rate_bps in slot.rates_bps.items():
             yield self.index[number], rate_bps / self.course.trees[number] / (8 * FRAGMENT.wire_bytes)
 
@@ -258,9 +258,9 @@ class Conductor(Interference):
 def run_course(
     course: Course, world: World, folder: Path, progress: Progress, queue_packets: int | None = None
 ) -> CourseOutcome:
-    """Run a course on a network of its own in a world with circuit switches. Raises `InakitError`.
+    """Run a course on a new network in a world with circuit switches. Raises `InakitError`.
 
-    `queue_packets` is the length of the queue before every link; None is the world's own.
+    `queue_packets` is the length of the queue before every link; None selects the world's default.
     """
     fabric = course.problem.fabric
     panel = interconnect_of(course.scheduling.center, fabric)
@@ -284,10 +284,10 @@ def run_course(
 
 
 def jct_s(course: Course, measured: Measured) -> dict[int, float]:
-    """The completion time of each job, in seconds from its arrival to its very end.
+    """The completion time of each job, in seconds from its arrival to the end of its last update.
 
-    In the run a job begins with a transfer, which may meet a dark circuit, and ends with one. So the time that it
-    computes before its first transfer is added here, as is its last update.
+    In the run a job begins with a transfer, which may meet a dark circuit, and ends with a transfer. This function adds
+    the computing time before the first transfer and the last update.
     """
     found = {}
     for job in course.scheduling.jobs:

@@ -1,8 +1,8 @@
-"""What a terminal shows of a run: tables that stay readable at any width, and progress that a person can follow.
+"""Terminal output of a run: tables that stay readable at any width, and progress.
 
-The names in the first columns of a table stay whole. Without a terminal there are 80 columns; what does not fit a
-narrower one is printed row by row, a line for each cell. Progress is a bar or a spinner on a terminal, and elsewhere a
-line in words every ten seconds.
+The names in the first columns of a table are never broken. Without a terminal the width is 80 columns. On a narrower
+terminal, a table that does not fit is printed row by row, one line per cell. Progress is a bar or a spinner on a
+terminal, and a line of text every ten seconds elsewhere.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from rich.table import Column, Table
 from rich.text import Text
 
 NARROW: dict[str, Any] = {"box": SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
-"""How Rich is to make a table of many columns: a line below the headings, and one space between columns."""
+"""Rich's options for a table with many columns: a line below the headings, and one space between columns."""
 USUAL_WIDTH = 80
-"""The columns of a terminal. Tables are made for at least these."""
+"""The usual width of a terminal in columns. Tables are designed for at least this width."""
 UNLIMITED = 10_000
 CUT = "…"
-"""What Rich puts where it cuts a cell."""
+"""The character that Rich puts at the end of a cell that it cuts."""
 
 
 def names(*headings: str) -> list[Column]:
@@ -43,7 +43,7 @@ def figures(*headings: str, no_wrap: bool = False) -> list[Column]:
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A table whose first columns are names. Where it is too wide each name has a line of its own above its figures.
+    """A table whose first columns are names. If it is too wide, each name gets a line of its own above its figures.
 
     A row without names belongs to the row before it. All cells are strings.
     """
@@ -69,7 +69,7 @@ class NamedTable:
             yield self.table.caption
 
     def fits(self, console: Console, options: ConsoleOptions) -> bool:
-        """Whether the table fits the console: no cell is cut, no name is broken, and in a narrow one no word."""
+        """Whether the table fits the console: no cell is cut and no name (in a narrow console: no word) is broken."""
         lines = console.render_lines(self.table, options, pad=False)
         text = "\n".join("".join(segment.text for segment in line) for line in lines)
         names = [plain(str(cell)) for column in self.table.columns[: self.names] for cell in column.cells]
@@ -79,7 +79,7 @@ class NamedTable:
         return CUT not in text and all(name in text for name in names)
 
     def groups(self) -> list[tuple[str, list[int]]]:
-        """Every name with the numbers of the rows that belong to it, in order."""
+        """The names in order, each with the numbers of its rows."""
         found: list[tuple[str, list[int]]] = []
         for number, cells in enumerate(
             zip(*(column.cells for column in self.table.columns[: self.names]), strict=True)
@@ -91,7 +91,7 @@ class NamedTable:
         return found
 
     def part(self, rows: list[int], *, show_header: bool) -> Table:
-        """A table of some rows without their names, whose columns are as wide as those of the whole table."""
+        """A table of some rows without their names, with the column widths of the whole table."""
         whole = self.table
         part = Table(
             title=whole.title if show_header else None, box=whole.box, show_header=show_header,
@@ -112,7 +112,7 @@ class Screen(Console):
     """A console whose tables stay readable on a terminal that is narrower than usual."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print as Rich does, and tables that would be cut row by row."""
+        """Print as Rich does, but print tables that would be cut row by row."""
         super().print(*(NamedTable(each, names=0) if self.cuts(each) else each for each in objects), **options)
 
     def cuts(self, each: Any) -> bool:
@@ -122,7 +122,7 @@ class Screen(Console):
 
 
 def rows_of(table: Table) -> Iterator[RenderableType]:
-    """A table as lines: for each row its cells, each after the heading of its column, and an empty line."""
+    """Yield a table as lines: for each row a line per cell, with the column's heading, and an empty line."""
     if table.title:
         yield table.title
     for cells in zip(*(column.cells for column in table.columns), strict=True):
@@ -141,14 +141,14 @@ def plain(cell: str) -> str:
 
 
 LINE_EVERY_S = 10.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines of progress without a terminal."""
 
 Report = Callable[[float], None]
-"""Takes the fraction of the work that is done, from 0 to 1."""
+"""A function that takes the fraction of the work that is done, from 0 to 1."""
 
 
 Stage = Callable[[str], AbstractContextManager[Report]]
-"""Shows the progress of a part of some work; the part is named in a few words."""
+"""A function that takes the name of a part of the work and shows the part's progress in a context."""
 
 
 def unseen(part: str) -> AbstractContextManager[Report]:  # noqa: ARG001, it shows nothing
@@ -158,7 +158,7 @@ def unseen(part: str) -> AbstractContextManager[Report]:  # noqa: ARG001, it sho
 
 @contextmanager
 def bar(console: Console, title: str) -> Iterator[Report]:
-    """Show the progress of the work in the block; yields the function that takes the fraction done."""
+    """Show the progress of the work in the block. Yield the function that takes the fraction done."""
     if not console.is_terminal:
         with Lines(console, title) as lines:
             yield lines.report
@@ -176,7 +176,7 @@ def bar(console: Console, title: str) -> Iterator[Report]:
 
 @contextmanager
 def working(console: Console, title: str) -> Iterator[None]:
-    """Show that the work in the block goes on, if its duration is not known."""
+    """Show that the work in the block, whose duration is unknown, is going on."""
     if console.is_terminal:
         with console.status(title):
             yield
@@ -186,7 +186,7 @@ def working(console: Console, title: str) -> Iterator[None]:
 
 
 class Lines:
-    """Prints a line every `LINE_EVERY_S` seconds until the block ends; work that is over sooner prints nothing."""
+    """Prints a line every `LINE_EVERY_S` seconds until the block ends. Shorter work prints nothing."""
 
     def __init__(self, console: Console, title: str) -> None:
         self.console, self.title = console, title
@@ -207,7 +207,7 @@ class Lines:
         self._thread.join()
 
     def report(self, fraction: float, more: str = "") -> None:
-        """Note the fraction done, and what `more` there is to say, for the next line."""
+        """Set the fraction done, and the text `more` to append, for the next line."""
         self.fraction, self.more = fraction, more
 
     def _tell(self) -> None:

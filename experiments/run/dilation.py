@@ -1,8 +1,8 @@
-"""Endpoints' options for links of any rate, in time that is slowed down, or the network's own.
+"""Endpoints' options for links of any rate, in slowed-down time or in virtual time.
 
-A run that is slowed down so that this machine carries it has rates multiplied by a scale, times divided by it, and the
-same bytes. Its figures are reported as if nothing had been slowed down (Gupta et al., "To Infinity and Beyond:
-Time-Warped Network Emulation", NSDI 2006). Where time is the network's own, no machine has to keep up.
+A run that is slowed down so that this machine keeps up has its rates multiplied by a scale, its times divided by it,
+and the same bytes. Its figures are reported in the times of the original problem (Gupta et al., "To Infinity and
+Beyond: Time-Warped Network Emulation", NSDI 2006). In virtual time the machine does not have to keep up.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def slowed_problem(problem: Problem, scale: float) -> Problem:
 
 
 TIMEOUTS = ("first_timeout_s", "min_timeout_s", "max_timeout_s", "retry_s", "scan_s", "direct_after_s", "credit_s")
-"""The options of workers that are times of the network, not of this machine."""
+"""The workers' options that are times of the network, not of this machine."""
 
 
 def slowed_options(options: ReliableOptions | None, scale: float) -> ReliableOptions:
@@ -44,17 +44,17 @@ def slowed_options(options: ReliableOptions | None, scale: float) -> ReliableOpt
 
 
 QUICK_BPS = 1e6
-"""On links of this rate and faster, a packet and its result cross the network in well under a timeout."""
+"""On links of at least this rate, a packet and its result cross the network in much less than a timeout."""
 
 
 def options_for(problem: Problem) -> ReliableOptions:
-    """The endpoints' options for the problem's links: on links below `QUICK_BPS` they wait longer for results."""
+    """The endpoints' options for the problem's links: below `QUICK_BPS` endpoints wait longer for results."""
     slowest_bps = min(problem.fabric.capacities_bps.values())
     return slowed_options(None, min(1.0, slowest_bps / QUICK_BPS))
 
 
 def as_described(measured: Measured, scale: float) -> Measured:
-    """The figures of a run at `scale`, in the times and rates of the problem before it was slowed down."""
+    """The figures of a run at `scale`, converted to the times and rates of the original problem."""
 
     def quickened(one: Iteration) -> Iteration:
         return replace(
@@ -69,24 +69,24 @@ def as_described(measured: Measured, scale: float) -> Measured:
 
 
 MADE_FOR_BPS = 20e6
-"""The endpoints' times are made for links of this rate; on faster ones they are shorter in proportion."""
+"""The link rate for which the endpoints' times are chosen. On faster links the times are shorter in proportion."""
 ROUND_TRIP_LINKS = 12
-"""The most links, each with a switch, that a packet and its result cross in a network of three levels."""
+"""The maximum number of links, each with a switch, that a packet and its result cross in a network of three tiers."""
 
 STEPS = 500
-"""An iteration takes at least so many steps of the endpoints, so that a step is 0.2 % of its time."""
+"""The minimum number of endpoint steps in an iteration: a step is at most 0.2 % of the iteration's time."""
 STEPS_PER_WINDOW = 6
-"""Results that wait for the next step do not close a window that lasts for so many."""
+"""The number of endpoint steps that a window lasts: results that wait for the next step do not close it."""
 STEPS_PER_TRANSFER = 40
-"""A collective's step takes so many steps of the endpoints: what comes waits for half of one."""
+"""The number of endpoint steps in a step of a collective. An arriving packet waits for half an endpoint step."""
 BURST_PACKETS = QUEUE_PACKETS // 8
-"""The most packets that one step may bring to a link: its queue holds many times more."""
+"""The maximum number of packets that one step sends to a link. The link's queue holds many times more."""
 
 
 def in_own_time(options: ReliableOptions, prepared: Prepared, *, piecewise: bool) -> ReliableOptions:
-    """The options without the bounds that keep an emulation from overload, in steps as fine as the plan needs.
+    """The options for virtual time: without bounds against overload, and with steps as fine as the plan needs.
 
-    `piecewise`: gradients may be held in pieces, because no PS can lose its sums.
+    `piecewise`: endpoints hold gradients in pieces, which is safe because no PS loses its sums.
     """
     fabric = prepared.problem.fabric
     quicker = max(1.0, min(fabric.capacities_bps.values()) / MADE_FOR_BPS)
@@ -112,7 +112,7 @@ def in_own_time(options: ReliableOptions, prepared: Prepared, *, piecewise: bool
 
 @dataclass(frozen=True)
 class Flow:
-    """What each worker sends along one tree of a job: `fragments`, of which `window` may be on the way."""
+    """The stream of each worker along one tree of a job: `fragments`, of which at most `window` are in flight."""
 
     job: int
     fragments: int
@@ -121,7 +121,7 @@ class Flow:
 
 
 def flows(problem: Problem, plan: Plan, in_flight_s: float) -> Iterator[Flow]:
-    """Every tree that carries something."""
+    """Yield the flow of every tree that carries fragments."""
     ranges = fragment_ranges(problem, plan)
     for planned in plan.trees:
         fragments = len(ranges[planned.job, planned.tree.number])
@@ -131,7 +131,7 @@ def flows(problem: Problem, plan: Plan, in_flight_s: float) -> Iterator[Flow]:
 
 
 def step_s(prepared: Prepared, in_flight_s: float) -> float:
-    """How often endpoints act, in seconds: so often that halving it changes no figure by more than 0.5 %."""
+    """The endpoints' step in seconds. It is so short that halving it changes no figure by more than 0.5 %."""
     problem, plan = prepared.problem, prepared.plan
     if plan.collectives:
         return min(burst_step_s(problem), collective_step_s(prepared))
@@ -144,13 +144,13 @@ def step_s(prepared: Prepared, in_flight_s: float) -> float:
 
 
 def burst_step_s(problem: Problem) -> float:
-    """The longest time between two steps of endpoints, in seconds, for the sake of the fastest links' queues."""
+    """The longest step of the endpoints, in seconds, at which bursts fit into the fastest links' queues."""
     fastest_bps = max(problem.fabric.capacities_bps.values())
     return BURST_PACKETS * 8 * problem.fragment.wire_bytes / fastest_bps
 
 
 def collective_step_s(prepared: Prepared) -> float:
-    """The same for the sake of collectives, whose steps wait for one another: each has many steps of endpoints."""
+    """The longest step of the endpoints, in seconds, for collectives, whose steps wait for one another."""
     jobs = prepared.prediction.jobs
     return min(
         jobs[each.job].communication_time_s / max(STEPS, STEPS_PER_TRANSFER * len(each.steps))
@@ -159,13 +159,13 @@ def collective_step_s(prepared: Prepared) -> float:
 
 
 STEPS_PER_REPLAY = 1000
-"""A replay looks so many times at the network while its shortest job sends."""
+"""The number of times a replay polls the network while its shortest job sends."""
 
 
 def replay_in_own_time(prepared: Prepared) -> ReplayOptions:
-    """The options of a replay whose steps are as fine as the plan's times need.
+    """The options of a replay in virtual time, with steps as fine as the plan's times need.
 
-    An iteration that lacks packets is over when none has come for as long as the longest job and the longest way take.
+    An iteration that lacks packets ends when none has arrived for the time of the longest job plus the longest path.
     """
     jobs = prepared.prediction.jobs.values()
     step_s = min(ReplayOptions().tick_s, min(job.communication_time_s for job in jobs) / STEPS_PER_REPLAY)

@@ -1,4 +1,4 @@
-"""Faults on demand as interferences of a run: lossy links, failures, slow workers, and traffic beside the jobs'."""
+"""Injected faults as interferences of a run: lossy links, failures, slow workers, and other traffic."""
 
 from __future__ import annotations
 
@@ -41,13 +41,12 @@ from inakit.traffic.wire.packet_format import Event as PacketEvent
 
 
 def workers_of(problem: Problem) -> frozenset[str]:
-    """The workers of all jobs."""
     return frozenset(worker for job in problem.jobs for worker in job.workers)
 
 
 @dataclass
 class OtherTraffic(Interference):
-    """Packets that are not the jobs': `background` flows, and those of `hostile` hosts, drawn from `seed`."""
+    """Packets that belong to no job: `background` flows, and packets of `hostile` hosts, drawn from `seed`."""
 
     background: tuple[Flow, ...] = ()
     hostile: tuple[Attack, ...] = ()
@@ -55,18 +54,18 @@ class OtherTraffic(Interference):
     needs = (Feature.TRAFFIC,)
 
     def flows(self, problem: Problem) -> tuple[Flow, ...]:
-        """The flows of IPv4 packets that are not INA: background traffic, and hostile packets disguised as such."""
+        """The flows of IPv4 packets other than INA: background traffic, and hostile packets disguised as such."""
         servers = {job.number: job.servers for job in problem.jobs}
         disguised = (Flow(each.host, server, each.rate_bps) for each in self.hostile for server in servers[each.job])
         return (*self.background, *disguised)
 
     def entries(self, prepared: Prepared, installed: Entries) -> Entries:
-        """The entries, and those that let the flows pass."""
+        """The entries, extended by those that forward the flows."""
         problem, plan = prepared.problem, prepared.plan
         return with_background(problem, installed, background_routes(problem, plan, self.flows(problem)))
 
     def excuses(self, scene: Scene) -> Excuses:
-        """Links of flows may drop packets; workers may be late, because a link has less room than planned."""
+        """Excuse drops on the flows' links, and late workers, because links have less free capacity than planned."""
         problem, fabric = scene.prepared.problem, scene.prepared.problem.fabric
         flows = self.flows(problem)
         routes = background_routes(problem, scene.prepared.plan, flows)
@@ -79,23 +78,23 @@ class OtherTraffic(Interference):
 
     @contextmanager
     def acting(self, scene: Scene) -> Iterator[Self]:
-        """Send all of the traffic until the block ends."""
+        """Send the traffic until the block ends."""
         with super().acting(scene) as own, scene.network.repeating(tuple(own.frames())):
             yield own
 
     def frames(self) -> Iterator[RepeatedFrames]:
-        """What background flows and hostile hosts send."""
+        """Yield the frames of background flows and of hostile hosts."""
         hosts, prepared = self.scene.network.hosts, self.scene.prepared
         yield from background_traffic(hosts, self.background)
         layout = lay_out_plan(prepared.problem, prepared.plan, hosts)
         yield from hostile_traffic(hosts, layout, self.hostile, self.seed)
 
     def happened(self) -> Sequence[str]:
-        """The attacks, which go on during the whole run."""
+        """The attacks, which last for the whole run."""
         return [str(attack) for attack in self.hostile]
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
-        """The flows and the attacks, and how many packets queues dropped."""
+        """The flows, the attacks, and the number of packets that queues dropped."""
         flows = [
             f"{each.source} sends {each.rate_bps / 1e6:g} Mbit/s to {each.destination}" for each in self.background
         ]
@@ -111,20 +110,20 @@ class OtherTraffic(Interference):
 
 @dataclass
 class SlowWorkers(Interference):
-    """Workers that send at less than their planned rates."""
+    """Workers that send below their planned rates."""
 
     stragglers: Stragglers
 
     def excuses(self, scene: Scene) -> Excuses:
-        """All workers may be late, because all wait for the slowest."""
+        """Excuse late workers, because all workers wait for the slowest one."""
         return Excuses(hosts=workers_of(scene.prepared.problem), rates=True)
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """The layout with the workers' own rates."""
+        """The layout with the slow workers' rates."""
         return with_shares(layout, self.stragglers.shares(layout.problem)), ports
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
-        """The share of its planned rate of each worker."""
+        """Each worker's share of its planned rate."""
         _ = monitor
         shares = self.stragglers.shares(self.scene.prepared.problem)
         said = f"workers send at {min(shares.values()):.0%} to {max(shares.values()):.0%} of their planned rates"
@@ -133,28 +132,28 @@ class SlowWorkers(Interference):
 
 @dataclass
 class LossyLinks(Interference):
-    """Links that lose INA packets, hold them back, or double them; `seed` decides which."""
+    """Links that lose, delay or duplicate INA packets; `seed` decides which."""
 
     links: Faults
     seed: int = 0
 
     def entries(self, prepared: Prepared, installed: Entries) -> Entries:
-        """The entries, and those of the faults."""
+        """The entries, extended by those of the faults."""
         return with_faults(prepared.problem.fabric, installed, self.links, self.seed)
 
     def excuses(self, scene: Scene) -> Excuses:
-        """Rates may be other than planned, and packets that are sent again may fill queues."""
+        """Excuse unplanned rates, and queues that fill because packets are sent again."""
         _ = scene
         return Excuses(rates=True, congestion=True)
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """Ports at which hosts send some packets twice."""
+        """The layout, and ports at which hosts send some packets twice."""
         doubled = doubled_by_hosts(layout.problem.fabric, self.links)
         self.ports = FaultyPorts(ports, [host.name for host in layout.hosts], doubled, self.seed)
         return layout, self.ports if doubled else ports
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
-        """How many packets all switches received, and how many of them each kind of fault happened to."""
+        """The number of packets that all switches received, and the number hit by each kind of fault."""
         changes = [(monitor.before.switches[name], after) for name, after in monitor.after.switches.items()]
         events = [difference(before.events, after.events) for before, after in changes]
         names = {"held": PacketEvent.HELD, "overtaken": PacketEvent.OVERTAKEN, "doubled": PacketEvent.DOUBLED}
@@ -178,7 +177,7 @@ class LossyLinks(Interference):
 
 @dataclass(frozen=True)
 class When:
-    """When an event happens: `seconds` after the start of the run or, if that is None, when an iteration begins.
+    """The time of an event: `seconds` after the start of the run or, if that is None, the beginning of an iteration.
 
     `job` is the position of the iteration's job in the problem. Iterations and positions count from 0.
     """
@@ -188,13 +187,13 @@ class When:
     job: int = 0
 
     def has_come(self, loop: ClosedLoop, now: float) -> bool:
-        """Whether the moment has come at the time `now` of a run's clock, in seconds."""
+        """Whether the event is due at the time `now` of the run's clock, in seconds."""
         if self.seconds is None:
             return (self.job, self.iteration) in loop.begun
         return now - loop.started_at >= self.seconds
 
     def next_due(self, loop: ClosedLoop) -> float:
-        """When the moment comes, to within roundings, unless an iteration begins before that."""
+        """The time at which the event is due, up to rounding, unless an iteration begins earlier."""
         if self.seconds is None:
             return -inf if (self.job, self.iteration) in loop.begun else inf
         return loop.started_at + self.seconds
@@ -204,7 +203,7 @@ class When:
 class Event:
     """An event at `nodes`: one node, or the two ends of a link. `kind` is `down`, `restart`, `pause` or `kill`.
 
-    `lasting_s` is how many seconds it lasts, None if the file does not say.
+    `lasting_s` is its duration in seconds, None if the file gives none.
     """
 
     at: When
@@ -232,7 +231,7 @@ class Failures(Interference):
     happened_at_s: list[tuple[Event, float]] = field(default_factory=list, init=False)
 
     def excuses(self, scene: Scene) -> Excuses:
-        """Links that are down drop packets, and hosts that are silent are late."""
+        """Excuse drops at links that are down, and late hosts that are silent."""
         fabric, links = scene.prepared.problem.fabric, list[DirectedLink]()
         for event in self.events:
             if event.kind == "down":
@@ -245,7 +244,7 @@ class Failures(Interference):
 
     @contextmanager
     def acting(self, scene: Scene) -> Iterator[Self]:
-        """Let the events happen. At the end, raise the error of one that failed."""
+        """Apply the events during the block. At its end, raise the error of an event that failed."""
         with super().acting(scene) as own:
             own.begin(scene)
             with scene.network.beside() as own.beside:
@@ -253,7 +252,7 @@ class Failures(Interference):
             own.check(all_work=True)
 
     def begin(self, scene: Scene) -> None:
-        """Set what is known of a run before it begins."""
+        """Initialise the state of a run before it begins."""
         self.scene, self.pending, self.happened_at_s = scene, list(self.events), []
         self.ports: FaultyPorts
         self.beside: Beside
@@ -264,7 +263,7 @@ class Failures(Interference):
         self._changing = threading.Lock()
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """Ports at which hosts can fall silent."""
+        """The layout, and ports at which hosts can be silenced."""
         self.ports = FaultyPorts(ports, [host.name for host in layout.hosts], {})
         return layout, self.ports
 
@@ -277,17 +276,17 @@ class Failures(Interference):
             self.apply(event, loop, now)
 
     def next_due(self, loop: ClosedLoop) -> float:
-        """The earliest time of an event, to within roundings."""
+        """The earliest time of a pending event, up to rounding."""
         return min((event.at.next_due(loop) for event in self.pending), default=inf)
 
     def check(self, *, all_work: bool = False) -> None:
-        """Raise the error of an event that failed. With `all_work`, wait until all events are done."""
+        """Raise the error of an event that failed. With `all_work`, first wait for all events."""
         for work in self._work:
             if all_work or work.done():
                 work.result()
 
     def apply(self, event: Event, loop: ClosedLoop, now: float) -> None:
-        """Take down a link, at an end that is a switch; restart a switch or a server; silence a host.
+        """Take a link down at an end that is a switch; restart a switch or a server; silence a host.
 
         A switch that restarts loses its registers, a parameter server its sums.
         """
@@ -305,9 +304,9 @@ class Failures(Interference):
             self.ports.silence(name, now + (inf if event.lasting_s is None else event.lasting_s))
 
     def without_links(self, node: str, peers: Sequence[str], lasting_s: float | None, act: Callable[[], None]) -> None:
-        """Take links of a switch down, call `act`, and take the links up again, while the run goes on.
+        """Take links of a switch down, call `act`, and take the links up again, while the run continues.
 
-        They are up again after `lasting_s` seconds; for None, after the run.
+        The links are up again after `lasting_s` seconds or, for None, after the run.
         """
 
         def begin() -> None:
@@ -318,7 +317,7 @@ class Failures(Interference):
         self._work.append(self.beside.during(begin, lasting_s, lambda: self.keep_down(node, peers, -1)))
 
     def keep_down(self, node: str, peers: Sequence[str], more: int) -> None:
-        """Add `more` to the number of events that keep these links down. A link is up when no event keeps it down."""
+        """Add `more` to the number of events that keep these links down. A link is up when this number is 0."""
         with self._changing:
             for peer in peers:
                 link = min((node, peer), (peer, node))
@@ -330,8 +329,8 @@ class Failures(Interference):
     def set_link(self, link: DirectedLink, *, up: bool) -> None:
         """Take a link up or down. A host at a link that is down is silent: it neither sends nor receives.
 
-        Otherwise the link would refuse what the host sends, and the host would learn of the loss at once. The host
-        falls silent before the link goes down, and stays so until the link is up.
+        Otherwise the link would reject the host's packets, and the host would learn of the loss at once. The host
+        becomes silent before the link goes down, and stays silent until the link is up.
         """
         hosts = set(link) & self.scene.prepared.problem.fabric.host_names
         for host in () if up else hosts:
@@ -341,7 +340,7 @@ class Failures(Interference):
             self.ports.cut(host, off=False)
 
     def wipe(self, name: str) -> None:
-        """Reset the registers of a switch whose links are down, once it has processed its last packet."""
+        """Reset the registers of a switch whose links are down, after it has processed its last packet."""
         self.scene.network.settle(name)
         switch = self.scene.network.switches[name]
         switch.wipe()
@@ -352,7 +351,7 @@ class Failures(Interference):
         return [f"{event} at {at_s:.2f} s" for event, at_s in self.happened_at_s]
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
-        """The events that happened, with their times, and those that the run did not reach."""
+        """The events that were applied, with their times, and the events that the run did not reach."""
         _ = monitor
         moments = [
             Moment(text=event.name, nodes=list(event.nodes), at_s=at_s, lasting_s=event.lasting_s)

@@ -1,26 +1,26 @@
-"""The faults file: its format, and its reader, which turns it into interferences of a run.
+"""The faults file: its format, and a reader that turns it into interferences of a run.
 
     version: 1
-    seed: 7                                          # decides which packets are hit; default 0
+    seed: 7                                          # selects the packets that are hit; default 0
     links:                                           # shares of the INA packets: 0.01 or 1%
       - {link: all, drop: 1%}
-      - {link: [leaf1, h3], drop: 10%, duplicate: 5%}  # both directions; a later line overrides an earlier one
+      - {link: [leaf1, h3], drop: 10%, duplicate: 5%}  # both directions; later lines override earlier ones
       - {link: [leaf1, spine1], one_way: true, reorder: 0.1}
       - {link: [leaf1, 4], drop: 2%}                   # the link at port 4 of leaf1
     events:
-      - {at: 2s, down: [leaf1, spine1], for: 500ms}  # without `for` it stays down
-      - {at: 3, restart: spine1, for: 1s}            # a switch: it loses its registers, and all packets for 1 s
+      - {at: 2s, down: [leaf1, spine1], for: 500ms}  # without `for` the link stays down
+      - {at: 3, restart: spine1, for: 1s}            # a switch: it loses its registers, and all packets during 1 s
       - {at: {iteration: 1}, pause: h3, for: 5s}     # a worker; iterations count from 0
       - {at: {iteration: 2, job: 1}, restart: h1}    # a parameter server: it loses its sums
-      - {at: 9s, kill: h4}                           # a worker or a parameter server, for good
+      - {at: 9s, kill: h4}                           # a worker or a parameter server, permanently
     stragglers: {mean: 1.0, spread: 0.2, seed: 1}    # shares of planned rates, normally distributed (GOAT)
     background:
       - {from: h3, to: h7, rate: 5M, frame_bytes: 1000}
-    hostile:                                         # during the whole run, against the job of this number
-      - {host: h7, job: 1, rate: 2M, attacks: [spoof, replay]}  # without `attacks` all of `traffic/faults/attacks.py`
+    hostile:                                         # during the whole run, against the job with this number
+      - {host: h7, job: 1, rate: 2M, attacks: [spoof, replay]}  # without `attacks`, all of `traffic/faults/attacks.py`
 
-A multicast packet is duplicated on all its links at once, with the largest of their shares. Only switches reorder
-packets: a link to a host does not, and `reorder` with `link: all` leaves these directions out.
+A multicast packet is duplicated on all its links at once, with the largest of their shares. Only links to switches
+reorder packets: `reorder` with `link: all` skips the directions to hosts.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from inakit.traffic.faults.endpoint_faults import Stragglers
 
 @dataclass(frozen=True)
 class FaultPlan:
-    """Everything that a faults file asks for. `document` is the content of the file as it was parsed."""
+    """The faults of a faults file. `document` is the parsed content of the file."""
 
     document: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
@@ -76,13 +76,13 @@ class FaultPlan:
 def check_mode(mode: str) -> None:
     """Raise `InputError` unless a run in this mode can have faults."""
     if mode != "reliable":
-        raise InputError(f"faults in mode '{mode}': nothing would be sent again; choose --mode reliable")
+        raise InputError(f"faults in mode '{mode}': lost packets would not be sent again; choose --mode reliable")
 
 
-SHARE = "a share from 0 to 1, or such as 5%"
-TIME = "a time in seconds that is not negative, or such as 500ms"
+SHARE = "a share from 0 to 1, or a percentage such as 5%"
+TIME = "a time in seconds that is not negative, or one with a unit such as 500ms"
 LINK = "two neighbours such as [leaf1, h3], or a switch and a port number such as [leaf1, 4]"
-WHOLE = "a whole number that is not negative"
+WHOLE = "a non-negative whole number"
 HOST = "the name of a host"
 FRAME = range(64, 1515)
 
@@ -90,7 +90,7 @@ FILE = FileKind("faults file", max_bytes=64 << 20)
 
 
 def share(value: object) -> float:
-    """A share from 0 to 1, written as a number or, such as '5%', in percent. Raises `ValueError`."""
+    """Parse a share from 0 to 1, written as a number or as a percentage such as '5%'. Raises `ValueError`."""
     percent = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", value) if isinstance(value, str) else None
     found = float(percent[1]) / 100 if percent else value
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
@@ -114,13 +114,13 @@ class LinkRecord(Record):
 
     @property
     def shares(self) -> dict[str, float]:
-        """The shares that the line names."""
+        """The shares that the line sets."""
         given = {"drop": self.drop, "reorder": self.reorder, "duplicate": self.duplicate}
         return {name: share for name, share in given.items() if share is not None}
 
 
 class MomentRecord(Record):
-    """When an event happens: as a job begins an iteration; without a job, the first one."""
+    """The time of an event: the beginning of an iteration of a job, by default of the first job."""
 
     iteration: Count = Field(description=WHOLE)
     job: Count | None = Field(None, description=WHOLE)
@@ -133,7 +133,7 @@ AT = Annotated[
 
 
 class EventRecord(Record):
-    """A line of `events`, of exactly one kind."""
+    """A line of `events`, with exactly one kind of event."""
 
     at: AT = Field(description=f"{TIME}; or {{iteration: 1}}")
     lasting_s: Duration | None = Field(None, alias="for", description=TIME)
@@ -174,7 +174,7 @@ class HostileRecord(Record):
 
 
 class FaultsRecord(Record):
-    """All that a faults file says."""
+    """The content of a faults file."""
 
     version: Literal[1] = Field(description="1")
     seed: Count = Field(0, description=WHOLE)
@@ -186,17 +186,17 @@ class FaultsRecord(Record):
 
 
 def load_faults(path: Path, problem: Problem) -> FaultPlan:
-    """The faults of a YAML file, for a problem. Raises `InputError` that names file, key, value and way out."""
+    """Read a problem's faults from a YAML file. Raises `InputError` that names file, key, value and expected value."""
     return faults_of(read_file(path, FILE), problem)
 
 
 def faults_from(document: Mapping[str, Any], problem: Problem) -> FaultPlan:
-    """The faults that a dictionary describes in the words of the file. Raises `InputError`."""
+    """Read a problem's faults from a dictionary with the keys of the file. Raises `InputError`."""
     return faults_of(ParsedFile(Path("faults"), FILE, {"version": 1, **document}), problem)
 
 
 def faults_of(file: ParsedFile, problem: Problem) -> FaultPlan:
-    """The faults that a parsed file describes. Raises `InputError`."""
+    """Read a problem's faults from a parsed file. Raises `InputError`."""
     record, names = validate(file, FaultsRecord), Names(file, problem)
     slow = record.stragglers
     return FaultPlan(
@@ -211,7 +211,7 @@ def faults_of(file: ParsedFile, problem: Problem) -> FaultPlan:
 
 
 class Names:
-    """The names that a file may use, which are those of a problem. Raises the error of the file for any other."""
+    """The names of a problem's nodes, links and jobs, for checking a file. Other names raise the file's error."""
 
     def __init__(self, file: ParsedFile, problem: Problem) -> None:
         self.file, self.problem, self.fabric = file, problem, problem.fabric
@@ -222,34 +222,34 @@ class Names:
         }
 
     def check(self, place: Place, what: str, name: str, known: Collection[str]) -> str:
-        """The name, which is that of a `what`."""
+        """Return the name if it is among `known`, the names of every `what`."""
         if name not in known:
             raise self.file.error(place, str(unknown_name(what, name, known)))
         return name
 
     def job_index(self, place: Place, number: int) -> int:
-        """The index of the job with a number."""
+        """The index of the job with this number."""
         numbers = [job.number for job in self.problem.jobs]
         if number not in numbers:
             raise self.file.error(place, f"{number}: expected one of {', '.join(map(str, numbers))}")
         return numbers.index(number)
 
     def link(self, place: Place, ends: list[str | int], expected: str = LINK) -> DirectedLink:
-        """A link, which a file names by two nodes, or by a switch and one of its ports."""
+        """The link that a file names by two nodes, or by a switch and one of its ports."""
         node, other = ends
         peer = self.peers.get((node, other), other)
         if not isinstance(node, str) or not isinstance(peer, str):
             raise self.file.error(place, f"{ends}: expected {expected}")
         if (node, peer) not in self.fabric.capacities_bps:
-            message = f"{node}-{other} is no link of fabric '{self.fabric.name}': expected {LINK}"
+            message = f"{node}-{other} is not a link of fabric '{self.fabric.name}': expected {LINK}"
             raise self.file.error(place, message)
         return node, peer
 
 
 def link_faults(lines: list[LinkRecord], names: Names) -> Faults:
-    """The faults of each direction of each link. A later line overrides the shares that it names of an earlier one.
+    """The faults of each direction of each link. Later lines override the shares of earlier ones.
 
-    On the way to a host no packet overtakes: a line of all links, or of both directions, leaves that out.
+    Links to hosts do not reorder packets: a line for all links, or for both directions, skips them.
     """
     found: dict[DirectedLink, LinkFaults] = {}
     for at, line in enumerate(lines):
@@ -262,7 +262,7 @@ def link_faults(lines: list[LinkRecord], names: Names) -> Faults:
             shares = line.shares
             if line.reorder is not None and direction[1] in names.fabric.host_names:
                 if line.one_way:
-                    message = f"on the way to host '{direction[1]}' no packet overtakes: name a link to a switch"
+                    message = f"links to hosts such as '{direction[1]}' do not reorder packets: name a link to a switch"
                     raise names.file.error((*place, "reorder"), message)
                 shares["reorder"] = 0.0
             try:
@@ -276,7 +276,7 @@ KINDS = ("down", "restart", "pause", "kill")
 
 
 def event_of(line: EventRecord, names: Names, place: Place) -> Event:
-    """One item of `events`. Raises `InputError` with file, line and key."""
+    """Convert an item of `events`. Raises `InputError` with file, line and key."""
     given = [kind for kind in KINDS if getattr(line, kind) is not None]
     if len(given) != 1:
         message = f"{len(given)} kinds of event: expected exactly one of {', '.join(KINDS)}"
@@ -296,31 +296,31 @@ def event_of(line: EventRecord, names: Names, place: Place) -> Event:
         known = names.workers | names.servers
         targets = (names.check((*place, kind), "worker or parameter server", line.kill, known),)
     if kind == "kill" and line.lasting_s is not None:
-        raise names.file.error((*place, "for"), f"'{kind}' has no end: leave the key out")
+        raise names.file.error((*place, "for"), f"'{kind}' has no end: omit the key")
     if kind == "pause" and line.lasting_s is None:
         raise names.file.error(place, f"key 'for' is missing: expected {TIME}")
     return Event(moment_of(line.at, names, (*place, "at")), kind, targets, line.lasting_s)
 
 
 def moment_of(at: float | MomentRecord, names: Names, place: Place) -> When:
-    """When an event happens: after some seconds, or when a job begins an iteration."""
+    """The time of an event: a number of seconds after the start, or the beginning of a job's iteration."""
     if not isinstance(at, MomentRecord):
         return When(at)
     return When(None, at.iteration, 0 if at.job is None else names.job_index((*place, "job"), at.job))
 
 
 def flow_of(line: FlowRecord, names: Names, place: Place) -> Flow:
-    """One item of `background`. Raises `InputError` for a flow from a host to itself."""
+    """Convert an item of `background`. Raises `InputError` for a flow from a host to itself."""
     for key, name in (("from", line.source), ("to", line.destination)):
         names.check((*place, key), "host", name, names.fabric.host_names)
     if line.source == line.destination:
-        message = f"'{line.source}' is where the traffic comes from: name another host"
+        message = f"'{line.source}' is the source of the traffic: name another host"
         raise names.file.error((*place, "to"), message)
     return Flow(line.source, line.destination, line.rate, line.frame_bytes)
 
 
 def attack_of(line: HostileRecord, names: Names, place: Place) -> Attack:
-    """One item of `hostile`. Raises `InputError` for an attack that is not possible from that host."""
+    """Convert an item of `hostile`. Raises `InputError` for an attack that is impossible from that host."""
     names.check((*place, "host"), "host", line.host, names.fabric.host_names)
     names.job_index((*place, "job"), line.job)
     try:

@@ -1,4 +1,4 @@
-"""Interferences: everything that is done to a run on purpose. A run has a list of them, and knows none of the kinds."""
+"""Interferences: deliberate changes to a run, such as faults. A run has a list of them and knows no kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from inakit.traffic.sockets.ports import Ports
 
 @dataclass(frozen=True)
 class Scene:
-    """A run that is interfered with: its network, its plan, and the entries that the network's switches have."""
+    """The parts of a run that interferences see: its network, its plan, and the entries installed in the switches."""
 
     network: LiveNetwork
     prepared: Prepared
@@ -32,14 +32,14 @@ class Scene:
 
 
 class Interference:
-    """Something that is done to a run on purpose. A kind overrides what it does; all else stays as it is.
+    """A deliberate change to a run. Each kind overrides the methods that it needs; the defaults change nothing.
 
-    A value says what is to be done, and can be used in several runs. `acting` makes the copy that does it in one.
+    An object describes the change and can be used in several runs. `acting` makes the copy that acts in one run.
     """
 
     scene: Scene
     needs: Collection[Feature] = ()
-    """The features of a world without which this kind cannot be carried out."""
+    """The features of a world that this kind requires."""
 
     def entries(self, prepared: Prepared, installed: Entries) -> Entries:
         """The table entries to install, given those of the plan and of the interferences before this one."""
@@ -47,13 +47,13 @@ class Interference:
         return installed
 
     def excuses(self, scene: Scene) -> Excuses:
-        """What this explains, so that it does not count against the run's verdict."""
+        """The deviations that this interference explains, so that they do not affect the run's verdict."""
         _ = scene
         return Excuses(rates=True)
 
     @contextmanager
     def acting(self, scene: Scene) -> Iterator[Self]:
-        """The copy that interferes with one run, from its begin to its end."""
+        """Yield the copy that interferes with one run, from its beginning to its end."""
         own = copy(self)
         own.scene = scene
         yield own
@@ -61,25 +61,25 @@ class Interference:
     # -- as `inakit.traffic.closed_loop.Interfering`
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """The layout and the ports that the run is to use instead of these."""
+        """The layout and the ports that the run uses instead of these."""
         return layout, ports
 
     def act(self, loop: ClosedLoop, now: float) -> None:
-        """Do what is due at `now`."""
+        """Act if an action is due at `now`."""
 
     def next_due(self, loop: ClosedLoop) -> float:
-        """Before this time, to within roundings, `act` does nothing unless packets come."""
+        """The time, up to rounding, before which `act` does nothing unless packets arrive."""
         _ = loop
         return inf
 
     # -- for the record
 
     def happened(self) -> Sequence[str]:
-        """What has been done so far, in words, for the error of a run that fails."""
+        """The actions so far, in words, for the error of a run that fails."""
         return ()
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
-        """The entry in the record."""
+        """The interference's entry in the record."""
         raise NotImplementedError
 
 
@@ -92,13 +92,16 @@ class Interferences:
     own: Sequence[Interference] = field(default=(), init=False)
 
     def excuses(self) -> Excuses | None:
-        """What they explain together; None without any."""
+        """The deviations that the interferences explain together; None if there are no interferences."""
         found = [each.excuses(self.scene) for each in self.chosen]
         return reduce(Excuses.__or__, found) if found else None
 
     @contextmanager
     def acting(self) -> Iterator[Interferences | None]:
-        """Let all act until the block ends; None without any. An error of the run says what had been done before."""
+        """Activate all interferences until the block ends; yield None if there are none.
+
+        A `RunError` of the block lists the actions before it.
+        """
         try:
             with ExitStack() as stack:
                 self.own = [stack.enter_context(each.acting(self.scene)) for each in self.chosen]
@@ -107,19 +110,19 @@ class Interferences:
             happened = [text for each in self.own for text in each.happened()]
             if not happened:
                 raise
-            raise RunError(f"{error}. The run was interfered with before: {'; '.join(happened)}") from error
+            raise RunError(f"{error}. Interferences before the error: {'; '.join(happened)}") from error
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """The layout and the ports that all of them leave."""
+        """The layout and the ports after the changes of all interferences."""
         for each in self.own:
             layout, ports = each.prepare(layout, ports)
         return layout, ports
 
     def act(self, loop: ClosedLoop, now: float) -> None:
-        """Do what is due at `now`."""
+        """Act if an action is due at `now`."""
         for each in self.own:
             each.act(loop, now)
 
     def next_due(self, loop: ClosedLoop) -> float:
-        """When the first of them has something to do next."""
+        """The earliest time at which an interference acts next."""
         return min(each.next_due(loop) for each in self.own)

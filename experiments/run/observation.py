@@ -1,6 +1,6 @@
-"""What a run in virtual time shows beside its figures: links and workers over time, and where fragments spent it.
+"""Observations of a run in virtual time: series of links and workers, and the parts of the fragments' times.
 
-Here also is how finely a run is observed: the interval of series, and which fragments are followed.
+The module also chooses the resolution: the interval of the series, and the fragments that are followed.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from inakit.traffic.measure.over_time import (
 )
 
 TIME_UNITS = ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3))
-"""Units of times below so many seconds, and how many of the unit a second has."""
+"""Units of time: (upper limit in seconds, unit, units per second)."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """Series of all links and of slots, and times of fragments: one of `every` was followed.
+    """Series of all links and of slots, and times of the followed fragments, one in `every`.
 
-    `workers`: the hosts that work.
+    `workers`: the workers' hosts.
     """
 
     links: LinkSeries
@@ -51,12 +51,12 @@ class Observed:
 
     @property
     def links_over_time(self) -> LinksOverTime:
-        """The most loaded links and the deepest queues, as the record has them."""
+        """The most loaded links and the deepest queues, for the record."""
         return LinksOverTime(**self.links.as_json())
 
     @property
     def fragments_record(self) -> Fragments:
-        """Where fragments spent their time, as the record has it."""
+        """The parts of the fragments' times, for the record."""
         return Fragments(every=self.every, **self.fragments.as_json())
 
     def write(self, folder: RunFolder, planner: str) -> None:
@@ -69,7 +69,7 @@ class Observed:
 
 
 def observed(noted: Noted, problem: Problem, plan: Plan, ended_s: float) -> Observed:
-    """What was noted of a run of a plan, which ended at `ended_s` of the network's time."""
+    """The observations of a run that ended at `ended_s` of the network's time."""
     ended_ps, every = round(ended_s * PS_PER_S), noted.hops.following.every
     links = LinkSeries(noted.links, noted.rates_bps, noted.series.until(ended_ps))
     slots, fragments = no_slots(links.starts_s), NO_TIMES
@@ -82,26 +82,26 @@ def observed(noted: Noted, problem: Problem, plan: Plan, ended_s: float) -> Obse
 
 
 def time_unit(longest_s: float) -> tuple[str, float]:
-    """The unit that suits times up to so many seconds, and how many of it a second has."""
+    """The unit that suits times up to `longest_s`, and the number of units per second."""
     return next(((unit, factor) for below, unit, factor in TIME_UNITS if longest_s < below), ("s", 1.0))
 
 
 POINTS = 400
-"""About how many intervals a run has that takes as long as planned."""
+"""The approximate number of intervals of a run that takes its planned time."""
 MOST_SAMPLES, LEAST_POINTS = 1 << 21, 64
-"""How many intervals all links together have at most, unless each would have fewer than `LEAST_POINTS`."""
+"""The maximum number of intervals of all links together, unless each link would have fewer than `LEAST_POINTS`."""
 SPARE = 2
-"""Room is for a run that takes so many times as long, and sends so many times as many packets, as planned."""
+"""The factor by which a run may exceed its planned time and packets before the series run out of room."""
 MOST_HOPS = 500_000
-"""About how many hops of packets a run notes. Where fragments take more, only some of them are followed."""
+"""The approximate number of packet hops that a run records. If fragments take more, only some are followed."""
 ROUND = (1, 2, 5, 10)
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What the user says of observing a run: `asked` for, or `off`; by default, wherever the world can do it.
+    """The user's choice of observation: `asked` for, or `off`. By default every world that can observe a run does.
 
-    `interval_s` is None where the kit is to choose it.
+    With `interval_s` None, the kit chooses the interval.
     """
 
     asked: bool = False
@@ -109,7 +109,7 @@ class Sampling:
     interval_s: float | None = None
 
     def of(self, world: World, prepared: Prepared) -> Observation | None:
-        """What is noted of a run of a plan; None for nothing."""
+        """The observation of a run of a plan; None if the run is not observed."""
         if self.off or Feature.OBSERVATION not in world.features:
             return None
         return observation(prepared, self.interval_s)
@@ -119,7 +119,7 @@ AUTO = Sampling()
 
 
 def parse_sampling(text: str) -> Sampling:
-    """'on', 'off', an interval such as '100us', or '' for the default. Raises `InputError`."""
+    """Parse 'on', 'off', an interval such as '100us', or '' for the default. Raises `InputError`."""
     known = {"": AUTO, "off": Sampling(off=True), "on": Sampling(asked=True)}
     if text in known:
         return known[text]
@@ -139,7 +139,7 @@ def check_observation(world: World, *, asked: bool) -> None:
 
 
 def observation(prepared: Prepared, interval_s: float | None = None) -> Observation:
-    """What is noted of a run, so that its size does not depend on the run's length."""
+    """The observation of a run, with a size that is independent of the run's length."""
     problem = prepared.problem
     links = 2 * len(problem.fabric.links)
     points = max(LEAST_POINTS, min(SPARE * POINTS, MOST_SAMPLES // links))
@@ -149,15 +149,15 @@ def observation(prepared: Prepared, interval_s: float | None = None) -> Observat
 
 
 def round_up(seconds: float) -> float:
-    """The next 1, 2 or 5 times a power of ten seconds, of at least a nanosecond."""
+    """Round up to 1, 2 or 5 times a power of ten seconds, and to at least a nanosecond."""
     power: float = 10.0 ** math.floor(math.log10(max(seconds, 1e-9)))
     return next(step * power for step in ROUND if step * power >= seconds)
 
 
 def followed(problem: Problem, plan: Plan) -> tuple[int, int]:
-    """Of how many fragments one is followed, and how many hops their packets may take.
+    """The number n such that one in n fragments is followed, and the maximum number of recorded hops.
 
-    The first is odd, so that it is not in step with slots and windows, which are powers of two.
+    n is odd, so that it is not in step with slots and windows, which are powers of two.
     """
     fragments, iterations = fragment_ranges(problem, plan), {job.number: job.iterations for job in problem.jobs}
     planned = sum(
@@ -168,7 +168,7 @@ def followed(problem: Problem, plan: Plan) -> tuple[int, int]:
 
 
 def hops_of(tree: AggregationTree) -> int:
-    """How many links the packets of a fragment take, with its results; in shared slots, if none are aggregated."""
+    """The number of links that a fragment's packets and results pass; in shared slots, without any aggregation."""
     if policy_of(tree.policy).shared:
         gradients = sum(len(tree.way(label)) - 1 for label in tree.workers)
     else:

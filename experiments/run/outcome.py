@@ -1,4 +1,4 @@
-"""The outcome of running one planner's plan: figures planned and measured, the verdict, and the series behind them."""
+"""The outcome of one planner's run: planned and measured figures, the verdict, and the series behind them."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ from inakit.traffic.wire.packet_format import FRAGMENT, Event
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one planner's run: what the endpoints measured, and what the monitor saw.
+    """The outcome of one planner's run: the endpoints' measurements, and the monitor's counters.
 
-    `reasons`: why the run is not VALID, in words. `captured`: the packet counts of every pcap file. `setup_s`: how long
-    the network took to set up. `interferences`: what was done to the run on purpose. `pairs`: planned beside
-    measured figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was
+    `reasons`: the reasons why the run is not VALID, in words. `captured`: the packet counts of every pcap file.
+    `setup_s`: the network's set-up time. `interferences`: the records of the run's interferences. `pairs`: planned and
+    measured figures, for every job and in total. `observed`: series of links and times of fragments, if the run was
     observed.
     """
 
@@ -78,9 +78,9 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """WRONG for wrong sums, else OVERLOADED where there is a reason, else VALID.
+        """WRONG for wrong sums, else OVERLOADED if there is a reason, else VALID.
 
-        A replay without reasons whose sums are not complete is WRONG, too.
+        A replay with incomplete sums and without reasons is also WRONG.
         """
         measured = self.measured
         if measured.wrong or (measured.exact is False and (measured.mode == "reliable" or not self.reasons)):
@@ -89,7 +89,7 @@ class Outcome:
 
     @property
     def results(self) -> Results:
-        """The results in the record. Parts that this run does not have are not set."""
+        """The results for the record. Parts that this run does not have are not set."""
         replayed, used = list(self.measured.replayed), part_series(self.monitor.seconds, self.monitor.before.at_s)
         optional = {
             "interferences": list(self.interferences) or None,
@@ -115,7 +115,7 @@ class Outcome:
     def write(self, folder: RunFolder, planner: str) -> None:
         """Write CSV files: planned and measured by job, iterations by host, links, links by second, events by switch.
 
-        Of a run that was observed, also links over time and the times of fragments.
+        If the run was observed, also write links over time and the times of fragments.
         """
         write_table(folder, f"{planner}/jobs.csv", [pair.row() for pair in self.pairs])
         write_table(folder, f"{planner}/iterations.csv", list(self.measured.rows()))
@@ -137,9 +137,9 @@ def watch(
 ) -> Outcome:
     """Call `send` while the monitor watches the network, and judge the run by its plan.
 
-    The reasons begin with what is wrong with the sums and end with the jobs that are off their plan. `pace`, if it is
-    given, learns of the monitor; it is the one to which `send` reports its progress. Raises `RunError` when a switch
-    has died, and what `send` raises, such as the `TooSlowError` of the pace.
+    The reasons begin with errors in the sums and end with the jobs that are off their plan. `pace`, to which `send`
+    reports its progress, gets the monitor if it is given. Raises `RunError` if a switch has died, and the errors of
+    `send`, such as the `TooSlowError` of the pace.
     """
     with network.monitor() as monitor:
         if pace is not None:
@@ -159,10 +159,10 @@ def watch(
 
 
 def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: Excuses | None) -> Excuses | None:
-    """The run's excuses, and more if fragments found a shared slot taken: slow workers, and queues that overflow.
+    """The run's excuses. Collisions in shared slots also excuse slow workers and queues that overflow.
 
-    Depending on the policy such fragments go on unaggregated, over links that the plan fills without them, and windows
-    shrink. Neither is then a sign of an overload.
+    Depending on the policy, colliding fragments continue unaggregated over links that the plan fills without them, and
+    windows shrink. Neither is then a sign of an overload.
     """
     jobs = plan.jobs_sharing_slots
     if not jobs or not collisions(monitor):
@@ -173,12 +173,12 @@ def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: E
 
 
 def collisions(monitor: Monitor) -> int:
-    """How many gradient packets found their slot taken, or took it from a fragment of lower priority."""
+    """The number of gradient packets that found their slot taken, or took it from a fragment of lower priority."""
     return sum(events[Event.COLLISION] + events[Event.EVICTED] for _, events in switch_events(monitor))
 
 
 def planned_figures(prediction: Prediction) -> PlannedFigures:
-    """The planned figures in the record, as the evaluator predicts them."""
+    """The evaluator's predicted figures, for the record."""
     counted = prediction.switches.items()
     return PlannedFigures(
         sending_rate_bps=prediction.sending_rate_bps,
@@ -193,7 +193,7 @@ def planned_figures(prediction: Prediction) -> PlannedFigures:
 
 
 def measured_figures(measured: Measured, monitor: Monitor) -> MeasuredFigures:
-    """The measured figures in the record: means over the iterations of each job."""
+    """The measured figures for the record: means over the iterations of each job."""
     counts = {len(iterations) for iterations in measured.jobs.values()}
     switches = [measured_aggregation(events) for _, events in switch_events(monitor)]
     overhead = gradient_bytes_on_links(measured, switches, FRAGMENT.wire_bytes)
@@ -212,18 +212,18 @@ def measured_figures(measured: Measured, monitor: Monitor) -> MeasuredFigures:
 
 
 def by_job(figures: Mapping[int | None, Figures]) -> dict[str, Any]:
-    """The figures of each job, and the totals."""
+    """The figures of each job, and the total, as fields of the record."""
     jobs = {str(number): JobFigures(**each.as_json()) for number, each in figures.items() if number is not None}
     return {"jobs": jobs, "total": TotalFigures(**figures[None].as_json())}
 
 
 def ratio(sent: float, received: float) -> float | None:
-    """Bytes that workers send for each byte that reaches a PS; None when none does."""
+    """Bytes that workers send for each byte that reaches a PS; None if no byte does."""
     return sent / received if received else None
 
 
 def bandwidth_figures(problem: Problem, measured: Measured, monitor: Monitor) -> Bandwidth | None:
-    """The bandwidths of every job that was run, and bytes by tier of links; None for a replay: no sums return."""
+    """The bandwidths of every job that ran, and bytes by tier of links; None for a replay, in which no sums return."""
     if measured.mode != "reliable":
         return None
     tiers = bytes_by_tier(problem.fabric, monitor)
@@ -240,13 +240,13 @@ def bandwidth_figures(problem: Problem, measured: Measured, monitor: Monitor) ->
 
 
 def switch_events(monitor: Monitor) -> Iterator[tuple[str, Mapping[int, int]]]:
-    """For each switch, how often each event of the P4 program happened during the run."""
+    """Yield each switch with the counts of the P4 program's events during the run."""
     for name, after in monitor.after.switches.items():
         yield name, difference(monitor.before.switches[name].events, after.events)
 
 
 def switch_figures(monitor: Monitor) -> Iterator[tuple[str, dict[str, Any]]]:
-    """For each switch, its events by name, and gradient packets received for each one sent (None if it sent none)."""
+    """Yield each switch with its events by name, and gradient packets received per packet sent (None without any)."""
     for name, events in switch_events(monitor):
         gradients = measured_aggregation(events)
         found = ratio(gradients.packets_in, gradients.packets_out)
@@ -257,9 +257,9 @@ PLANNED_LINKS = "planned_links.csv"
 
 
 def write_planned_links(folder: RunFolder, planner: str, prepared: Prepared) -> None:
-    """Write what the plan puts on each directed link, with results if these return while gradients are sent.
+    """Write the planned load of each directed link, with results if they return while gradients are sent.
 
-    `rate_bps` is that while all jobs send, `bytes` are those of the whole run, and `jobs` the jobs that use the link.
+    `rate_bps` is the rate while all jobs send, `bytes` are those of the whole run, and `jobs` lists the link's jobs.
     """
     problem, prediction, results = prepared.problem, prepared.prediction, RESULTS_RETURN[prepared.mode]
     rates = prediction.loads_with_results_bps if results else prediction.link_loads_bps
@@ -278,6 +278,6 @@ def write_planned_links(folder: RunFolder, planner: str, prepared: Prepared) -> 
 
 
 def write_table(folder: RunFolder, name: str, rows: list[dict[str, Any]]) -> None:
-    """Write rows that have the same keys as CSV; write no file if there is no row."""
+    """Write rows with equal keys as CSV. Write no file if there are no rows."""
     if rows:
         folder.write_rows(name, list(rows[0]), [list(row.values()) for row in rows])

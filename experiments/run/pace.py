@@ -1,4 +1,4 @@
-"""The pace of a run against its plan: a run that clearly falls behind, or is clearly overloaded, is ended early."""
+"""The pace of a run compared with its plan: a run that is clearly too slow or overloaded is ended early."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from inakit.topo.errors import InakitError
 from inakit.traffic.closed_loop import Progress
 
 WINDOW_S = 6.0
-"""A run must be too slow over so many seconds: other work that takes the machine for a moment is over sooner."""
+"""The time for which a run must be too slow, in seconds: short bursts of other work on the machine are over sooner."""
 CLEAR = 0.75
-"""A run is clearly too slow if it does less than this share of what is planned for a window.
+"""A run is clearly too slow if it does less than this share of the work planned for a window.
 
-Runs that are within 5 % of the planned rates, the limit of a VALID run, stay above it; one at 1.5 times what the
-machine carries is at 0.67."""
+A run within 5 % of the planned rates, the limit of a VALID run, stays above it. A run planned at 1.5 times the rate
+that the machine carries reaches 0.67."""
 PAUSES = 5
-"""A window spans at least so many iterations if jobs compute, so that one pause more or less in it hardly matters."""
+"""The minimum number of iterations in a window if jobs compute, so that a single pause has little effect."""
 
 
 class TooSlowError(InakitError):
-    """A run that was ended because it fell behind its plan, or because it was overloaded.
+    """The run was ended because it fell behind its plan, or because it was overloaded.
 
-    `share`: the part of the work planned for the last window that it did, 1 if that is not known. `causes`: why the
-    monitor found it overloaded, in words.
+    `share`: the part of the last window's planned work that was done, 1 if unknown. `causes`: the monitor's reasons
+    for an overload, in words.
     """
 
     def __init__(self, message: str, share: float, causes: tuple[str, ...] = ()) -> None:
@@ -38,7 +38,7 @@ class TooSlowError(InakitError):
 
 @dataclass(frozen=True)
 class PlannedProgress:
-    """The planned progress of one job: from `arrival_s` on, even over `duration_s`.
+    """The planned progress of one job: uniform over `duration_s` from `arrival_s`.
 
     `weight` is the job's part of all results of the run, 0 to 1. `cycle_s` is the time of an iteration with its
     computing, and 0 for a job that does not compute between iterations.
@@ -50,43 +50,43 @@ class PlannedProgress:
     cycle_s: float = 0.0
 
     def done(self, after_s: float) -> float:
-        """The fraction of the job that should be done after so many seconds of the run."""
+        """The fraction of the job that should be done `after_s` seconds after the start of the run."""
         return min(1.0, max(0.0, (after_s - self.arrival_s) / self.duration_s))
 
 
 def planned_progress(problem: Problem, prediction: Prediction) -> tuple[PlannedProgress, ...]:
-    """The course of every job as the evaluator predicts it."""
+    """The planned progress of every job by the evaluator's prediction."""
     results = {job.number: len(job.workers) * job.gradient_bytes * job.iterations for job in problem.jobs}
     total = sum(results.values())
     return tuple(of_job(job, prediction, results[job.number] / total) for job in problem.jobs)
 
 
 def of_job(job: Job, prediction: Prediction, weight: float) -> PlannedProgress:
-    """The course of one job: its iterations' communication and, between them, its computing."""
+    """The planned progress of one job, with the communication of its iterations and the computing between them."""
     iteration_s = prediction.jobs[job.number].communication_time_s + job.compute_s
     return PlannedProgress(job.arrival_s, iteration_s * job.iterations, weight, iteration_s if job.compute_s else 0.0)
 
 
 class Watching(Protocol):
-    """What can tell during a run whether it is overloaded, as `inakit.traffic.measure.monitor.Monitor` can."""
+    """A monitor that can detect an overload during a run, such as `inakit.traffic.measure.monitor.Monitor`."""
 
     def overloaded_so_far(self) -> tuple[str, ...]:
-        """Why the run is clearly overloaded already; empty as long as that is not clear."""
+        """The reasons why the run is clearly overloaded; empty if it is not."""
         ...
 
 
 class Pace:
-    """Takes the fraction done of a run, as `Progress` does, and raises `TooSlowError` when it is clearly too slow.
+    """Takes the fraction done of a run, as `Progress` does, and raises `TooSlowError` if the run is clearly too slow.
 
-    Once `monitor` is set, a run that it finds clearly overloaded is ended as well.
+    If `monitor` is set, a clearly overloaded run also raises `TooSlowError`.
     """
 
     def __init__(
         self, planned: tuple[PlannedProgress, ...], told: Progress, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Every fraction is passed on to `told`. `clock` gives seconds.
+        """Pass every fraction on to `told`. `clock` returns seconds.
 
-        `planned` is empty for a run that something else than an overload may slow down, such as faults on demand.
+        `planned` is empty for a run that causes other than an overload can slow down, such as injected faults.
         """
         self.planned, self.told, self.clock = planned, told, clock
         self.monitor: Watching | None = None
@@ -114,7 +114,7 @@ class Pace:
             raise TooSlowError(said, min(1.0, done), causes)
 
     def share(self) -> float | None:
-        """How much of the work planned for the last window was done; None before that is over, or if it has no work."""
+        """The share of the last window's planned work that was done; None before its end or without planned work."""
         while len(self.seen) > 1 and self.seen[-1][0] - self.seen[1][0] >= self.window_s:
             self.seen.popleft()
         (earlier_s, before), (later_s, after) = self.seen[0], self.seen[-1]
@@ -124,5 +124,5 @@ class Pace:
         return (after - before) / planned
 
     def expected(self, after_s: float) -> float:
-        """The fraction of the whole run that should be done after so many seconds."""
+        """The fraction of the whole run that should be done after `after_s` seconds."""
         return sum(each.weight * each.done(after_s) for each in self.planned)

@@ -1,6 +1,6 @@
-"""What can be done with a plan without running it: make it, print it, write it, draw it, check it.
+"""Operations on a plan without a run: make, print, write, draw and check it.
 
-Where switches have a chip, the costs of the plan on it are printed as well: which limit binds, and where.
+For switches with a chip profile, the plan's cost on the chip is printed too: the limits that bind, and their places.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from inakit.topo.files.fabrics import load_fabric, save_fabric
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 BUSIEST_LINKS = 5
-ALL_JOBS = "several jobs: the slowest worker's rate, PS ingress of all together, the slowest job's time"
+ALL_JOBS = "several jobs: the slowest worker's rate, the PS ingress of all jobs, the slowest job's time"
 
 
 def make_plan(problem: Problem, planner: str, seed: int, headroom: str = AFTERWARDS) -> Plan:
-    """The plan that the method called `planner` makes, checked."""
+    """Return the checked plan of the method called `planner`."""
     return find_method(planner).plan(problem, Options(seed=seed, headroom=headroom))
 
 
 def plan_to_run(
     problem: Problem, planner: str, seed: int, mode: str = "reliable", headroom: str = AFTERWARDS
 ) -> Prepared:
-    """The plan that the method called `planner` makes, prepared to run in this mode."""
+    """Return the plan of the method called `planner`, prepared to run in this mode."""
     return prepare(problem, make_plan(problem, planner, seed, headroom), mode)
 
 
 def print_headroom(console: Console, name: str, run: Prepared) -> None:
-    """Print a line about a plan whose rates are lowered to leave room for results; print nothing about others."""
+    """Print a line if the plan's rates are lowered to leave room for results; else print nothing."""
     for note in run.notes:
         console.print(f"{name}: {note}", highlight=False, markup=False, soft_wrap=True)
 
@@ -78,16 +78,16 @@ def print_plan(console: Console, run: Prepared) -> None:
             soft_wrap=True,
         )
     if len(prediction.jobs) > 1:
-        console.print("(for all jobs sending at once; a job that is alone is no faster)", highlight=False)
+        console.print("(for all jobs sending at once; a job that runs alone is no faster)", highlight=False)
     print_headroom(console, plan.method, run)
     print_copies(console, run)
 
 
 def print_comparison(console: Console, runs: Mapping[str, Prepared]) -> None:
-    """Print the predicted figures of several planners' plans for one problem, a row for each.
+    """Print the predicted figures of several planners' plans for one problem, one row per plan.
 
-    With several jobs these are the rate of the slowest worker, the PS ingress of all jobs together, and the time of the
-    slowest job.
+    With several jobs, the figures are the rate of the slowest worker, the PS ingress of all jobs together, and the time
+    of the slowest job.
     """
     several = any(len(run.problem.jobs) > 1 for run in runs.values())
     headings = ("rate (Mbit/s)", "of the best", "PS ingress (kB)", "time (ms)", "found")
@@ -110,14 +110,14 @@ def print_comparison(console: Console, runs: Mapping[str, Prepared]) -> None:
 
 
 def describe(outcome: SolverOutcome) -> str:
-    """How a plan was found, in words: the status, the gap unless it is 0, the solver and the seconds."""
+    """The solver's outcome in words: the status, the gap unless it is 0, the solver and the seconds."""
     gap = f", gap {outcome.gap:.2%}" if outcome.gap else ""
     solver = f" ({outcome.solver})" if outcome.solver else ""
     return f"{outcome.status}{gap}{solver} in {outcome.seconds:.2f} s"
 
 
 def trees_table(plan: Plan) -> Table:
-    """One row per aggregator; a tree without one has a row of its own."""
+    """A table with one row per aggregator; a tree without aggregators has one row."""
     table = Table("job", "tree", "root", "rate (Mbit/s)", "aggregator", "pipeline", "sums", "slots")
     for planned in plan.trees:
         tree = planned.tree
@@ -133,7 +133,7 @@ def trees_table(plan: Plan) -> Table:
 
 
 def collectives_table(plan: Plan) -> Table:
-    """A row per collective: its ranks in their order, and what it consists of."""
+    """A table with one row per collective: its ranks in order, its steps, chunks, connections and rates."""
     table = Table("job", "ranks", "steps", "chunks", "connections", "rate of each (Mbit/s)")
     for each in plan.collectives:
         rates = sorted(connection.rate_bps / 1e6 for connection in each.connections)
@@ -144,7 +144,7 @@ def collectives_table(plan: Plan) -> Table:
 
 
 def links_table(run: Prepared) -> Table:
-    """The links of which gradients, and where results return also results, fill the greatest share of the capacity."""
+    """A table of the links with the highest share of capacity used by gradients and, if they return, results."""
     table = Table("busiest links", "gradients (Mbit/s)", "results (Mbit/s)", "of capacity")
     capacities, gradients = run.problem.fabric.capacities_bps, run.prediction.link_loads_bps
     returned = run.prediction.result_loads_bps if RESULTS_RETURN[run.mode] else {}
@@ -180,7 +180,7 @@ def draw_fabric(fabric: Fabric, run: Prepared | None, output: Path) -> list[Path
 
 
 def drawn_parts(run: Prepared) -> dict[str, Any]:
-    """What a drawing of the fabric shows of a plan: the arguments of `inakit.topo.picture.draw` by name."""
+    """The parts of a plan in a drawing of the fabric, as named arguments of `inakit.topo.picture.draw`."""
     plan, problem = run.plan, run.problem
     sent = [(each.job, tree) for each in plan.collectives for tree in trees_of(each)]
     return {
@@ -199,7 +199,7 @@ def roles(problem: Problem) -> dict[str, str]:
 
 
 def jobs_of(problem: Problem) -> dict[str, list[int]]:
-    """The numbers of the jobs that every host takes part in."""
+    """The numbers of each host's jobs."""
     found: dict[str, list[int]] = {}
     for job in problem.jobs:
         for host in dict.fromkeys((*job.workers, *job.servers)):
@@ -208,22 +208,22 @@ def jobs_of(problem: Problem) -> dict[str, list[int]]:
 
 
 def check_files(plan: Path, fabric: Path, jobs: Path) -> None:
-    """Raise `PlanError` unless the plan in a file obeys every rule on that fabric for those jobs."""
+    """Raise `PlanError` unless the plan in a file obeys every rule for this fabric and these jobs."""
     check(Problem(load_fabric(fabric), load_jobs(jobs), FRAGMENT), load_plan(plan))
 
 
 NAMED = 3
-"""How many places of each kind are named."""
+"""The number of places that are named for each kind of limit."""
 SAME = 1e-6
-"""A relative difference of rates that is none."""
+"""The relative difference below which two rates are equal."""
 
 
 @dataclass(frozen=True)
 class ChipCost:
-    """The sending rate of a plan with the chips, and of the same planner's plan with generic ones, both in bit/s.
+    """The sending rate of a plan with the chips, and of the same planner's plan with generic chips, both in bit/s.
 
-    `chips`: how many switches have each. `binding`: limits of which the plan leaves nothing. For several jobs a rate is
-    that of the slowest.
+    `chips`: the number of switches with each chip. `binding`: the limits that the plan uses up. For several jobs a rate
+    is that of the slowest job.
     """
 
     chips: dict[str, int]
@@ -233,7 +233,7 @@ class ChipCost:
 
 
 def chip_cost(prepared: Prepared, planner: str, *, seed: int = 0, headroom: str = AFTERWARDS) -> ChipCost | None:
-    """What the chips cost the plan of a planner as it runs; None for a fabric without chips."""
+    """Compute the cost of the chips for a planner's prepared plan; None for a fabric without chips."""
     problem, plan, mode = prepared.problem, prepared.plan, prepared.mode
     chips = chips_of(problem.fabric)
     if not chips:
@@ -250,7 +250,7 @@ def chip_cost(prepared: Prepared, planner: str, *, seed: int = 0, headroom: str 
 
 
 def chips_of(fabric: Fabric) -> dict[str, int]:
-    """The names of the chips of a fabric's INA switches, and how many switches have each."""
+    """The number of INA switches with each chip, by the chip's name."""
     found: dict[str, int] = {}
     for switch in fabric.switches:
         if switch.ina and switch.chip is not None:
@@ -259,7 +259,7 @@ def chips_of(fabric: Fabric) -> dict[str, int]:
 
 
 def chip_lines(planner: str, cost: ChipCost) -> Iterator[str]:
-    """Lines that say what chips cost a planner's plan and which limits bind."""
+    """Yield lines with the cost of the chips for a planner's plan and the limits that bind."""
     chips = ", ".join(f"{name} in {count} switch{'es' * (count > 1)}" for name, count in cost.chips.items())
     rate, generic = cost.sending_rate_bps, cost.generic_sending_rate_bps
     lost = 1 - rate / generic
@@ -274,7 +274,7 @@ def chip_lines(planner: str, cost: ChipCost) -> Iterator[str]:
 
 
 def limit_text(limit: UsedLimit) -> str:
-    """A place and its limit in words."""
+    """The place of a limit, with its use and its value, in words."""
     if limit.kind in {CHILDREN, WINDOW}:
         return f"{limit.where} ({limit.used:.0f} of {limit.limit:.0f})"
     unit = "Mbit/s of gradients and results" if limit.kind == LINK else "Mbit/s"
@@ -289,9 +289,9 @@ def print_chip_costs(
     seed: int,
     headroom: str = AFTERWARDS,
 ) -> None:
-    """Print what the chips of a fabric cost each planner's plan; nothing for a fabric without chips.
+    """Print the cost of a fabric's chips for each planner's plan; print nothing for a fabric without chips.
 
-    `planners`: what was given as planner, by the name of the run.
+    `planners`: the planner as the user gave it, by the name of the run.
     """
     for name, run in runs.items():
         cost = chip_cost(run, planners[name], seed=seed, headroom=headroom)

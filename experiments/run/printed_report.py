@@ -1,7 +1,7 @@
-"""The report printed at the end of a run: planned against measured figures, the verdict, bandwidths, observed links.
+"""The report printed at the end of a run: planned and measured figures, the verdict, bandwidths, observed links.
 
-Bandwidths are those of nccl-tests, which `run.json` has as well. INA and end-host collectives stand in one table: the
-bus bandwidth of a collective is the rate of each host's link, and only sums in switches can exceed that.
+Bandwidths are defined as in nccl-tests; `run.json` has them too. INA and end-host collectives share one table: the bus
+bandwidth of a collective is at most the rate of each host's link, and only sums in switches can exceed it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from inakit.traffic.measure.verdict import OVERLOADED, VALID
 
 
 def bandwidth_tables(record: RunRecord) -> Iterator[NamedTable]:
-    """The table of planners of a completed record; none for a record without such figures."""
+    """Yield the table of bandwidths of a completed record; nothing if the record has no bandwidths."""
     found = {name: entry.bandwidth for name, entry in record.planners.items() if entry.bandwidth}
     if not found:
         return
     tiers = sorted({tier for bandwidth in found.values() for tier in bandwidth.tier_bytes})
-    # Links are named by the higher tier of their ends.
+    # A link's tier is the higher tier of its ends.
     of_tiers = ["hosts' links\n(MB)" if tier == "1" else f"tier {tier}\n(MB)" for tier in tiers]
     table = Table(
         *names("planner", "job"),
         *figures("algbw\n(Mbit/s)", "busbw\n(Mbit/s)", *of_tiers, no_wrap=True),
-        caption="bandwidths as nccl-tests define them; bytes are those of the whole run, both ways",
+        caption="bandwidths as defined by nccl-tests; bytes of the whole run, in both directions",
         **NARROW,
     )
     for name, bandwidth in found.items():
@@ -51,13 +51,13 @@ def bandwidth_tables(record: RunRecord) -> Iterator[NamedTable]:
 
 
 NAMED = 3
-"""How many of the most loaded links, and of the deepest queues, each planner has rows for."""
+"""The number of most loaded links, and of deepest queues, that have rows for each planner."""
 TIMES = ("total", "slots", "sending", "queues", "delay", "server", "result")
 FIGURES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "most"}
 
 
 def observed_tables(record: RunRecord) -> Iterator[NamedTable]:
-    """The tables for the planners of a completed record whose runs were observed; none where none was."""
+    """Yield the tables of the observed runs of a completed record."""
     over_time = {name: entry.links_over_time for name, entry in record.planners.items() if entry.links_over_time}
     if over_time:
         yield NamedTable(links_table(over_time))
@@ -68,7 +68,7 @@ def observed_tables(record: RunRecord) -> Iterator[NamedTable]:
 
 
 def links_table(observed: Mapping[str, LinksOverTime]) -> Table:
-    """Rows for each planner's most loaded links, and for its deepest queues."""
+    """A table of each planner's most loaded links and deepest queues."""
     table = Table(
         *names("planner", "link"),
         *figures("utilisation\nmean", "\npeak", "queue (packets)\nmean", "\npeak", no_wrap=True),
@@ -91,11 +91,11 @@ def links_table(observed: Mapping[str, LinksOverTime]) -> Table:
 
 
 def fragments_table(observed: Mapping[str, Fragments]) -> Table:
-    """Rows for each planner: how long a fragment took, and the parts of that time, in a unit that suits them."""
+    """A table of each planner's fragment times and their parts, in a suitable unit."""
     table = Table(
         *names("planner", ""),
         *figures(*TIMES, no_wrap=True),
-        title="where fragments spent their time, from the first worker's sending to the last result",
+        title="time per fragment, from the first worker's sending to the last result",
         **NARROW,
     )
     for name, fragments in observed.items():
@@ -107,25 +107,27 @@ def fragments_table(observed: Mapping[str, Fragments]) -> Table:
 
 
 def time_cells(seconds: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, ...]]:
-    """For each figure its name with its unit, and its value for each part; nothing where no fragment was followed."""
+    """Yield each figure's name with its unit, and its value for each part; nothing if no fragment was followed."""
     unit, factor = time_unit(seconds["total"]["max"] if seconds else 0.0)
     for figure, heading in FIGURES.items() if seconds else ():
         yield f"{heading} ({unit})", *(f"{factor * seconds[part][figure]:.3f}" for part in TIMES)
 
 
 def followed(name: str, fragments: Fragments) -> str:
-    """How many fragments the figures of a planner are of, in words."""
+    """The number of fragments behind a planner's figures, in words."""
     which = "all" if fragments.every == 1 else f"one of {fragments.every}:"
-    lacking = f", {fragments.incomplete:,} not to their end" if fragments.incomplete else ""
+    lacking = f", {fragments.incomplete:,} incomplete" if fragments.incomplete else ""
     return f"{name}: {which} {fragments.followed:,} fragments{lacking}"
 
 
 OF_JOBS = (
-    ".\nA job's sending rate is that of each of its workers. In total it is that of all workers together, "
-    "and the PS ingress is that of all jobs. Planned is for all jobs sending at once; a job that is alone is no faster."
+    ".\nA job's sending rate is the rate of each of its workers. The total is the rate of all workers together, "
+    "and the PS ingress of all jobs. The plan is for all jobs sending at once; a job that runs alone is no faster."
 )
-OVERLOAD = "The figures of an overloaded run are not results: it is the emulation that was measured."
-NO_RESULTS = {"WRONG": "Wrong sums are no overload: the P4 program, its entries, a switch or an endpoint has a fault."}
+OVERLOAD = "The figures of an overloaded run are not results: they measure the emulation."
+NO_RESULTS = {
+    "WRONG": "Wrong sums do not come from an overload: the P4 program, its entries, a switch or an endpoint is faulty."
+}
 VERDICT_STYLES: dict[str, str] = {VALID: "green", OVERLOADED: "bold red"}
 
 
@@ -158,7 +160,7 @@ def print_report(console: Console, record: RunRecord) -> None:
 
 
 def interference_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
-    """Lines about what was done to a planner's run on purpose, and how many packets were sent again."""
+    """Yield lines about the interferences of a planner's run, and the number of packets that were sent again."""
     for each in entry.interferences:
         yield from (f"{name}: {each.kind}: {line}" for line in each.said)
     if entry.interferences and entry.measured:
@@ -166,7 +168,7 @@ def interference_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
 
 
 def replay_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
-    """What sends the pcaps of a planner's workers, and how fast: the first worker's command, the rates of all."""
+    """Yield a line about a planner's replay: the first worker's command, and the rates of all workers."""
     if not entry.replayed:
         return
     rates = [f"{rate:.1f}" for rate in sorted(each.rate_fps for each in entry.replayed)]
@@ -177,19 +179,19 @@ def replay_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
 
 
 def collision_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
-    """A line about collisions of fragments in shared slots, which no plan takes into account."""
+    """Yield a line about collisions of fragments in shared slots, which no plan takes into account."""
     if entry.collisions:
         yield (
-            f"{name}: {entry.collisions:,} packets found their slot taken, or took it; they, and windows that shrink, "
-            "keep workers from the planned rate"
+            f"{name}: {entry.collisions:,} packets found their slot taken, or took it; these collisions, and the "
+            "windows that they shrink, keep workers below the planned rate"
         )
 
 
 def stranger_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
-    """Lines about packets that switches turned away or dropped as malformed, and packets that endpoints ignored."""
+    """Yield lines about packets that switches rejected or dropped as malformed, and packets that endpoints ignored."""
     for away in entry.turned_away:
         yield (
-            f"{name}: {away.switch} turned away {away.packets:,} packets that came from {away.sender} "
+            f"{name}: {away.switch} turned away {away.packets:,} packets from {away.sender} "
             f"(port {away.port}): not admitted"
         )
     for switch, counts in entry.switches.items():
@@ -200,7 +202,7 @@ def stranger_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
 
 
 def shortened(reasons: Sequence[str]) -> Iterator[str]:
-    """The first reason of each kind, and how many more there are; a kind's reasons differ in names and numbers only."""
+    """Yield the first reason of each kind, with the number of others, which differ only in names and numbers."""
     kinds: dict[str, list[str]] = {}
     for reason in reasons:
         kinds.setdefault(without_names(reason), []).append(reason)
@@ -209,13 +211,13 @@ def shortened(reasons: Sequence[str]) -> Iterator[str]:
 
 
 def without_names(reason: str) -> str:
-    """The kind of a reason, which is its text without names and numbers."""
+    """The kind of a reason: its text without names and numbers."""
     return " ".join(re.sub(r"'[^']*'|\S*\d\S*", "", reason).split())
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: the figure of `run.json` called `key`, times `factor` to get the unit of the heading."""
+    """A column of the table: the figure `key` of `run.json`, multiplied by `factor` to get the unit of the heading."""
 
     key: str
     heading: str
@@ -223,17 +225,17 @@ class Column:
     digits: int
 
     def of(self, figures: TotalFigures | None) -> float | None:
-        """The column's figure; None where there is none."""
+        """The column's figure; None if there is none."""
         value: float | None = getattr(figures, self.key, None)
         return value
 
     def text(self, figures: TotalFigures | None) -> str:
-        """The column's figure in the unit of the heading; a dash where there is none."""
+        """The column's figure in the unit of the heading; a dash if there is none."""
         value = self.of(figures)
         return "-" if value is None else f"{value * self.factor:.{self.digits}f}"
 
     def difference(self, planned: TotalFigures | None, measured: TotalFigures | None) -> str:
-        """The difference of the measured from the planned figure, relative to the planned one; "" without both."""
+        """The measured minus the planned figure, relative to the planned one; "" unless both exist."""
         left, right = self.of(planned), self.of(measured)
         return f"{(right - left) / left:+.1%}" if left and right is not None else ""
 
@@ -247,7 +249,7 @@ COLUMNS = (
 
 
 def planners_report(record: RunRecord) -> NamedTable:
-    """Three rows per planner: planned, measured, and their difference; with several jobs, for each job and in total."""
+    """A table with three rows per planner: planned, measured, difference; for several jobs, per job and in total."""
     fabric, several = record.fabric, len(jobs_of(record)) > 1
     headings = [each.heading.removeprefix("sending ") if several else each.heading for each in COLUMNS]  # 80 columns
     table = Table(
@@ -256,7 +258,7 @@ def planners_report(record: RunRecord) -> NamedTable:
         *names("verdict"),
         title=f"{fabric.name}: {fabric.switches} switches{in_pipelines(fabric)}, {fabric.hosts} hosts, "
         f"{fabric.workers} workers; switch {record.switch}, {record.mode}",
-        caption=f"per iteration; bits and bytes are those of whole frames{OF_JOBS if several else ''}",
+        caption=f"per iteration; bits and bytes count whole frames{OF_JOBS if several else ''}",
         **NARROW,
     )
     for name, entry in record.planners.items():
@@ -271,19 +273,19 @@ def planners_report(record: RunRecord) -> NamedTable:
 
 
 def in_pipelines(fabric: FabricSummary) -> str:
-    """How many pipelines switches have, in words; nothing where each is a single one."""
+    """The number of pipelines per switch, in words; empty if every switch has one."""
     numbers = {len(switch["pipelines"]) for switch in fabric.description["switches"].values()}
     most = max(numbers, default=1)
     return "" if most == 1 else f" ({'up to ' if len(numbers) > 1 else ''}{most} pipelines)"
 
 
 def jobs_of(record: RunRecord) -> set[str]:
-    """The numbers of a run's jobs, as its planned figures have them."""
+    """The numbers of a run's jobs, from its planned figures."""
     return {job for entry in record.planners.values() for job in entry.planned.jobs}
 
 
 def compared(entry: PlannerRecord, *, several: bool) -> Iterator[tuple[str, TotalFigures, TotalFigures | None]]:
-    """A planner's planned figures with the measured ones: for every job and in total, or once for its only job."""
+    """Yield a planner's planned and measured figures: for every job and in total, or once for a single job."""
     planned, measured = entry.planned, entry.measured
     if not several:
         yield "", planned, measured
@@ -297,13 +299,15 @@ def scale_line(record: RunRecord) -> str:
     """A line with the measured rates converted to the rates of the described fabric."""
     scale = record.fabric.scale
     rates = {name: entry.measured.sending_rate_bps for name, entry in record.planners.items() if entry.measured}
-    of = " (of several jobs: the slowest's)" if len(jobs_of(record)) > 1 else ""
+    of = " (of the slowest job)" if len(jobs_of(record)) > 1 else ""
     found = ", ".join(f"{name} {rate / scale / 1e9:.4g} Gbit/s" for name, rate in rates.items())
-    return f"emulated at {scale:g} of the described rates; at those, the measured sending rates{of} are {found}"
+    return (
+        f"emulated at {scale:g} of the described rates; converted to those, the measured sending rates{of} are {found}"
+    )
 
 
 def exactness(entry: PlannerRecord) -> str:
-    """Whether a planner's sums were exact, in colour; nothing where that was not checked."""
+    """The exactness of a planner's sums, in colour; empty if it was not checked."""
     return {True: "[green]sums exact[/]", False: "[bold red]sums not exact[/]", None: ""}[entry.exact]
 
 

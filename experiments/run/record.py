@@ -1,7 +1,7 @@
-"""The record of a run, which is the content of `run.json`: everything needed to repeat and to judge the run.
+"""The record of a run, which is the content of `run.json`: all data needed to repeat and to judge the run.
 
-A record is made by `begin_record` before the run, grows with the results of each planner, and is read by `read_record`
-only. Parts that a run does not have are left out of the file.
+`begin_record` makes the record before the run, each planner's results are added to it, and `read_record` reads it.
+Parts that a run does not have are omitted from the file.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from inakit.traffic.measure.verdict import Verdict
 RECORD_VERSION = 2
 LIBRARIES = ("numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2", "psutil")
 OF_THE_OCCASION = ("command", "source", "versions", "machine", "started", "finished")
-"""The parts of `run.json` that say when, where and how a run was started; so does `setup_s` of each planner."""
+"""The parts of `run.json` that depend on the time, place and way of starting a run, as `setup_s` of a planner does."""
 PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
 VERSION = re.compile(r"(?<![\w.])v?\d+\.\d+")
 VERSION_S = 10
-"""How long a program may take to say its version, in seconds."""
+"""The timeout for a program to print its version, in seconds."""
 
 Number = int | float
 
 
 class Part(BaseModel):
-    """A part of the record. It has no other keys than its fields, and those that are not set are not written."""
+    """A part of the record. Its keys are its fields only, and unset fields are not written."""
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
     def as_json(self) -> dict[str, Any]:
-        """The part as it stands in `run.json`."""
+        """The part as in `run.json`."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -57,7 +57,7 @@ class TotalFigures(Part):
     """Figures of one iteration of all jobs together, which have no common time; rates are in bit/s.
 
     The sending rate is that of all workers together. `aggregation_ratio`: bytes that workers send for each byte that
-    reaches a PS; None where none does.
+    reaches a PS; None if no byte does.
     """
 
     sending_rate_bps: Number
@@ -75,8 +75,8 @@ class JobFigures(TotalFigures):
 class RunFigures(JobFigures):
     """Figures of one iteration of every job; the sending rate and the time are those of the slowest job.
 
-    `jobs` has the figures of each job, `total` those of all together. `aggregated_bytes`: what workers send less what
-    PSs receive; `overhead_bytes`: gradients summed over all links that they pass (both from GOAT).
+    `jobs` has the figures of each job, `total` those of all together. `aggregated_bytes`: bytes that workers send minus
+    bytes that PSs receive; `overhead_bytes`: gradients summed over all links that they pass (both from GOAT).
     """
 
     aggregated_bytes: Number
@@ -86,13 +86,13 @@ class RunFigures(JobFigures):
 
 
 class PlannedFigures(RunFigures):
-    """Figures as the evaluator predicts them. `switches`: gradient packets that each receives for each one it sends."""
+    """Figures predicted by the evaluator. `switches`: gradient packets that each switch receives per packet sent."""
 
     switches: dict[str, Number] = {}
 
 
 class MeasuredFigures(RunFigures):
-    """Measured figures, which are means over iterations. `exact`: whether all sums were; None if that is not known.
+    """Measured figures: means over iterations. `exact`: whether all sums were exact; None if unknown.
 
     `overhead_bytes` is None if jobs differ in their number of iterations, because switches do not count by job.
     """
@@ -109,7 +109,7 @@ class BandwidthOfJob(Part):
 
 
 class Bandwidth(Part):
-    """Bandwidths of every job that was run, and bytes of the whole run by tier of links, and in the core."""
+    """Bandwidths of every job that ran, and bytes of the whole run by tier of links, and in the core."""
 
     jobs: dict[str, BandwidthOfJob]
     tier_bytes: dict[str, int]
@@ -117,7 +117,7 @@ class Bandwidth(Part):
 
 
 class Moment(Part):
-    """An event in a run: its nodes, and its time and duration in seconds, None where these are not known."""
+    """An event in a run: its nodes, and its time and duration in seconds, None if unknown."""
 
     text: str
     nodes: list[str]
@@ -126,7 +126,7 @@ class Moment(Part):
 
 
 class InterferenceRecord(Part):
-    """What an interference did: in words, as events, as counts of packets, and as `details` that its kind has."""
+    """The effects of an interference: in words, as events, as counts of packets, and as `details` of its kind."""
 
     kind: str
     said: list[str]
@@ -136,14 +136,14 @@ class InterferenceRecord(Part):
 
 
 class UsedByPart(Part):
-    """How many processors a part of the kit had in each interval, and its memory."""
+    """The processors and the memory that a part of the kit used in each interval."""
 
     processors: list[float]
     memory_bytes: list[int]
 
 
 class Processors(Part):
-    """What parts used in intervals from `starts_s` to `ends_s`, on a machine with so many `processors`."""
+    """The use by each part in intervals from `starts_s` to `ends_s`, on a machine with this number of `processors`."""
 
     processors: int
     starts_s: list[float]
@@ -162,7 +162,7 @@ class LinkUse(Part):
 
 
 class LinksOverTime(Part):
-    """The most loaded links, and those with the deepest queues, of series with intervals of `interval_s`."""
+    """The most loaded links and the links with the deepest queues, from series with intervals of `interval_s`."""
 
     interval_s: float
     most_loaded: list[LinkUse]
@@ -170,7 +170,7 @@ class LinksOverTime(Part):
 
 
 class Fragments(Part):
-    """Where fragments spent their time: one of `every` was followed. `seconds` has the figures of each part."""
+    """The times of fragments; one in `every` was followed. `seconds` has the figures of each part of the time."""
 
     every: int
     followed: int
@@ -179,7 +179,7 @@ class Fragments(Part):
 
 
 class Training(Part):
-    """What training through the network came to. `loss_off_floats`: the most that rounding has changed any loss."""
+    """The results of training through the network. `loss_off_floats`: the largest change of a loss by rounding."""
 
     epochs: list[dict[str, Number]]
     loss: list[float]
@@ -189,7 +189,7 @@ class Training(Part):
 
 
 class PlanRecord(Part):
-    """What is known of a planner before its run. `chips`: what the chips of switches cost its plan."""
+    """A planner's part of the record before its run: the planned figures, and the cost of the switches' chips."""
 
     planned: PlannedFigures
     chips: ChipCost | None = None
@@ -198,13 +198,13 @@ class PlanRecord(Part):
 class Results(Part):
     """The results of a planner's run.
 
-    - `setup_s`: how long the network took to set up
+    - `setup_s`: the network's set-up time
     - `collisions`: gradient packets that found their slot taken, or took it
-    - `switches`: events of each switch by name, and gradient packets received for each one sent
+    - `switches`: events of each switch by name, and gradient packets received per packet sent
     - `turned_away`: packets that were not admitted; `ignored_by_endpoints`: packets of other trees
     - `captures`: packet counts of every pcap file
-    - `interferences`: what was done to the run on purpose
-    - `replayed`: the pcaps of a replay; `processors`: of a run in real time; `training`: of `inakit train`
+    - `interferences`: the deliberate changes to the run, such as faults
+    - `replayed`: the pcaps of a replay; `processors`: for a run in real time; `training`: for `inakit train`
     """
 
     setup_s: float | None = None
@@ -226,25 +226,25 @@ class Results(Part):
 
     @property
     def exact(self) -> bool | None:
-        """Whether all sums were exact; None if that is not known."""
+        """Whether all sums were exact; None if unknown."""
         return None if self.measured is None else self.measured.exact
 
     def repeatable(self) -> dict[str, Any]:
-        """The results but for the time that the set-up took."""
+        """The results without the set-up time."""
         return {name: part for name, part in self.as_json().items() if name != "setup_s"}
 
 
 class PlannerRecord(Results, PlanRecord):
-    """A planner's entry: what it planned and, once it ran, its results."""
+    """A planner's entry: its planned figures and, after its run, its results."""
 
     def take(self, results: Results) -> None:
-        """Add results."""
+        """Copy the set fields of `results` into this entry."""
         for name in results.model_fields_set:
             setattr(self, name, getattr(results, name))
 
 
 class FabricSummary(Part):
-    """The fabric: its size, the scale of its rates to the described ones, and its description as in a fabric file."""
+    """The fabric: its size, the ratio of its rates to the described rates, and its description as in a fabric file."""
 
     name: str
     switches: int
@@ -255,9 +255,9 @@ class FabricSummary(Part):
 
 
 class Configuration(Part):
-    """What was asked for. `runs`: for a figure of a paper, the place of each run in it.
+    """The user's request. `runs`: for a figure of a paper, the place of each run in it.
 
-    `faults`: the content of the faults file. `code`: the file or package, and the SHA-256, of planners of one's own.
+    `faults`: the content of the faults file. `code`: the file or package, and the SHA-256, of user-defined planners.
     """
 
     planners: list[str] = []
@@ -272,7 +272,7 @@ class Configuration(Part):
 
 
 class SourceCommit(Part):
-    """The kit's commit, and whether tracked files differ from it; None for what cannot be known."""
+    """The kit's commit, and whether tracked files differ from it; None if unknown."""
 
     commit: str | None = None
     changed: bool | None = None
@@ -316,9 +316,9 @@ class RunRecord(Part):
         self.verdict, self.reasons, self.finished = verdict, list(reasons), now()
 
     def repeatable(self) -> dict[str, Any]:
-        """The record without what differs from occasion to occasion.
+        """The record without the parts that depend on the time and place of the run.
 
-        What is left of a run in virtual time is the same again, on every machine that makes the same plans.
+        For a run in virtual time, the rest is the same on every machine that makes the same plans.
         """
         kept = {name: part for name, part in self.as_json().items() if name not in OF_THE_OCCASION}
         return kept | {"planners": {name: each.repeatable() for name, each in self.planners.items()}}
@@ -334,7 +334,7 @@ def begin_record(
     configuration: Configuration,
     planners: Mapping[str, PlanRecord],
 ) -> RunRecord:
-    """The record of a run before it begins, with what is known of the occasion and of every planner."""
+    """Make the record of a run before it begins, with the machine, the versions, and every planner's plan."""
     fabric = problem.fabric
     return RunRecord(
         version=RECORD_VERSION,
@@ -363,7 +363,7 @@ def begin_record(
 
 
 def read_record(file: Path) -> RunRecord:
-    """The record in a file. Raises `InputError` for one that is broken, of another version, or not of a run."""
+    """Read the record in a file. Raises `InputError` for a file that is broken, of another version, or not a record."""
     try:
         content = json.loads(file.read_text())
     except ValueError as error:
@@ -382,14 +382,14 @@ def read_record(file: Path) -> RunRecord:
         mistake = error.errors()[0]
         where = ".".join(map(str, mistake["loc"]))
         raise InputError(
-            f"{file} is not as this inakit writes it ({where}: {mistake['msg']}): "
+            f"{file} does not have the format of this inakit ({where}: {mistake['msg']}): "
             "make the report with the inakit that made the run"
         ) from error
 
 
 def cut_short(file: Path) -> InputError:
-    """The error for a file that ends in the middle."""
-    return InputError(f"{file} is cut short or no longer what a run wrote: run again, or copy the whole folder")
+    """The error for a truncated or changed file."""
+    return InputError(f"{file} is truncated or was changed after the run: run again, or copy the whole folder")
 
 
 def now() -> str:
@@ -398,7 +398,7 @@ def now() -> str:
 
 
 def versions() -> dict[str, str | None]:
-    """The versions of inakit, Python, the kernel, and what libraries and programs a run may use; None if missing."""
+    """The versions of inakit, Python, the kernel, and the libraries and programs of a run; None if missing."""
     found: dict[str, str | None] = {"inakit": this_kit().version, "python": platform.python_version()}
     found["kernel"] = platform.release()
     for library in LIBRARIES:
@@ -410,9 +410,9 @@ def versions() -> dict[str, str | None]:
 
 
 def program_version(program: str, flag: str) -> str | None:
-    """The first line with a version that `program` prints; None where it is missing, hangs or prints none.
+    """The first line with a version that `program` prints; None if it is missing, hangs or prints none.
 
-    Warnings may come first: tcpreplay has one, on either stream, when it is not root that asks.
+    Warnings can come first: without root, tcpreplay prints one on either stream.
     """
     try:
         answer = subprocess.run(
@@ -424,7 +424,7 @@ def program_version(program: str, flag: str) -> str | None:
 
 
 def machine() -> MachineState:
-    """This machine now."""
+    """The state of this machine."""
     return MachineState(
         processors=psutil.cpu_count(),
         memory_bytes=psutil.virtual_memory().total,

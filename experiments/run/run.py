@@ -1,10 +1,10 @@
-"""The one place where a plan is run: it takes a `Run` and a world, and gives an `Outcome`.
+"""The single entry point for running a plan: `run_plan` takes a `Run` and a world, and returns an `Outcome`.
 
     run = Run(prepare(problem, plan), interferences=faults.interferences)
     outcome = run_plan(run, find_world("fast"))
 
-Every command that runs a plan does it here: emulate, train, exactness, calibrate, schedules of circuits and the figures
-of the papers. The worlds are those of `inakit.experiments.worlds`.
+All commands that run a plan use it: emulate, train, exactness, calibrate, schedules of circuits and the figures of the
+papers. The worlds are those of `inakit.experiments.worlds`.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from inakit.traffic.replay import ReplayOptions, run_replay
 
 @dataclass(frozen=True)
 class Run(OfPrepared):
-    """What is run: a prepared plan, and what happens to it. A run does not say in which world it is run.
+    """A prepared plan and the conditions of its run. A run is independent of the world in which it runs.
 
     - `gradients`: random unless they are given
-    - `options`: those of the closed loop; by default the endpoints' timeouts fit the links' rates
-    - `replay`: those of a replay
-    - `interferences`: what is done to the run on purpose, such as faults
+    - `options`: the options of the closed loop; by default the endpoints' timeouts fit the links' rates
+    - `replay`: the options of a replay
+    - `interferences`: deliberate changes to the run, such as faults
     - `captures`: the switch ports whose packets are kept as pcap files
-    - `folder`: where pcap files and the logs of switches go
+    - `folder`: the folder for pcap files and the logs of switches
     - `interconnect`: optical links exist only as its circuits
-    - `queue_packets`: the length of the queue before every link; None is the world's own
-    - `observation`: what is noted of links and fragments
+    - `queue_packets`: the length of the queue before every link; None selects the world's default
+    - `observation`: the links' series and the fragments to record
     """
 
     prepared: Prepared
@@ -64,7 +64,7 @@ class Run(OfPrepared):
 
     @cached_property
     def installed(self) -> Entries:
-        """The entries that are installed in the switches: those of the plan, as interferences change them."""
+        """The entries to install in the switches: the plan's entries after the changes of interferences."""
         installed = self.prepared.entries
         for each in self.interferences:
             installed = each.entries(self.prepared, installed)
@@ -79,9 +79,9 @@ def check_features(
     interferences: Sequence[Interference],
     interconnect: Interconnect | None,
 ) -> None:
-    """Raise `InputError` for what the world does not have, `MachineError` for what such a run lacks here.
+    """Raise `InputError` for features that the world does not have, `MachineError` for tools missing on this machine.
 
-    Nothing is built yet: of all that a run needs of this machine only its world was asked for before.
+    The check comes before a network is built.
     """
     needs = {
         Feature.REPLAY: mode == "replay",
@@ -134,12 +134,12 @@ MODES: dict[str, Callable[[Run, LiveNetwork, Report, Interfering | None], Measur
 def run_plan(
     run: Run, world: World, *, stage: Stage = unseen, paced: Callable[[Report], Pace | None] = lambda _: None
 ) -> Outcome:
-    """Run a plan on a network of its own in a world.
+    """Run a plan on a new network in a world.
 
-    `stage` shows the progress of each part of the run. `paced` is given the function that takes the progress, and
-    returns the `Pace` that ends a run which is too slow, or None. Raises `InputError` for what the world does not have,
-    `PlanError` for an invalid plan, `TooSlowError` when the machine clearly does not keep up, `RunError` when a switch
-    dies or traffic stalls.
+    `stage` shows the progress of each part of the run. `paced` takes the function that shows the progress, and returns
+    the `Pace` that ends a run which is too slow, or None. Raises `InputError` for features that the world does not
+    have, `PlanError` for an invalid plan, `TooSlowError` if the machine clearly does not keep up, `RunError` if a
+    switch dies or traffic stalls.
     """
     check_observation(world, asked=run.observation is not None)
     check_features(world, run.problem.fabric, run.mode, run.captures, run.interferences, run.interconnect)
@@ -160,7 +160,7 @@ def run_plan(
 
 
 def made_for_own_time(run: Run) -> Run:
-    """The run with options for a world whose time is the network's own."""
+    """The run with options for a world in virtual time."""
     if run.mode == "replay":
         return replace(run, replay=run.replay or replay_in_own_time(run.prepared))
     options = run.options or options_for(run.problem)
@@ -170,7 +170,7 @@ def made_for_own_time(run: Run) -> Run:
 def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | None = None) -> Outcome:
     """Run a plan on a network that is up and has its entries, and judge it.
 
-    Raises `RunError` when a switch dies or traffic stalls and, with a `pace`, `TooSlowError`.
+    Raises `RunError` if a switch dies or traffic stalls and, with a `pace`, `TooSlowError`.
     """
     send = MODES[run.mode]
     interferences = Interferences(run.interferences, Scene(network, run.prepared, run.installed))

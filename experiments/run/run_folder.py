@@ -1,8 +1,8 @@
-"""The folder of one run: written while the run goes on, and read again for reports.
+"""The folder of one run: written during the run, and read for reports.
 
-`run.json` is written before the run starts, with the verdict INCOMPLETE, and completed after it. So a run that dies
-leaves the record of what it was about to do. Even on a full disk the file is completed, because the folder reserves
-some room for that.
+`run.json` is written before the run starts, with the verdict INCOMPLETE, and completed after it, so that a run that
+dies leaves a record of its configuration. The folder reserves disk space so that the file can be completed even on a
+full disk.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 
 RECORD = "run.json"
 UNFINISHED = (Verdict.FAILED, Verdict.INTERRUPTED)
-"""Verdicts of runs that an error or a signal ended. That is what is reported, even if the record cannot be written."""
+"""Verdicts of runs ended by an error or a signal, which is reported even if the record cannot be written."""
 RESERVE = ".reserve"
 RESERVE_BYTES = 64 << 10
-"""How many bytes are reserved on the disk for what is measured, besides twice the size of the record before the run."""
+"""The bytes of disk space reserved for measured figures, in addition to twice the size of the record before the run."""
 GZIP_LEVEL = 3
-"""Half the time of level 6, for files that are a sixth larger."""
+"""The compression level: it takes half the time of level 6, and files are a sixth larger."""
 
 
 class RunFolder:
-    """The folder `results/<time>-<name>/`, which is new for each run; `results/latest` points to the newest."""
+    """The new folder `results/<time>-<name>/` of a run; `results/latest` points to the newest run."""
 
     def __init__(self, results: Path, name: str) -> None:
-        """Make the folder. Raises `OutputError` where it cannot be written."""
+        """Make the folder. Raises `OutputError` if it cannot be written."""
         with writing(results):
             self.path = make_new_folder(results, f"{stamp()}-{name}")
             point_latest(results / "latest", self.path)
@@ -58,7 +58,7 @@ class RunFolder:
         self.write_json(RECORD, record.as_json())
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write `name` whole or not at all: a reader never sees half a file. Raises `OutputError`."""
+        """Write the file `name` atomically: a reader never sees half a file. Raises `OutputError`."""
         target = self.path / name
         draft = target.with_suffix(".part")
         try:
@@ -83,9 +83,9 @@ class RunFolder:
 
     @contextmanager
     def completing(self, record: RunRecord) -> Iterator[None]:
-        """Complete `run.json` however the block ends: with the verdict, and with what was measured until then.
+        """Complete `run.json` at the end of the block, even after an error, with the verdict and all measured figures.
 
-        An error that leaves the block gets a note that names the folder.
+        An error that leaves the block gets a note with the folder.
         """
         self.hold_room(record)
         try:
@@ -101,7 +101,7 @@ class RunFolder:
                     self.write_record(record)
 
     def hold_room(self, record: RunRecord) -> None:
-        """Reserve room on the disk for the completed record. Raises `OutputError` where there is none."""
+        """Reserve disk space for the completed record. Raises `OutputError` if there is not enough."""
         size = RESERVE_BYTES + 2 * len(json.dumps(record.as_json(), indent=2))
         with writing(self.path), (self.path / RESERVE).open("wb") as file:
             file.write(bytes(size))
@@ -109,7 +109,7 @@ class RunFolder:
 
 @contextmanager
 def open_text(target: Path) -> Iterator[IO[str]]:
-    """A file to write text to, compressed if its name ends with `.gz`: the same text gives the same bytes."""
+    """Open a text file for writing, compressed if its name ends with `.gz`. Equal texts give equal bytes."""
     if target.suffix != ".gz":
         with target.open("w", newline="") as file:
             yield file
@@ -125,18 +125,18 @@ def open_text(target: Path) -> Iterator[IO[str]]:
 def ending(error: BaseException) -> tuple[str, list[str]]:
     """The verdict of a run that `error` ended, and the reasons."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
-        return Verdict.INTERRUPTED, ["a signal ended the run: its figures are those of what it had measured by then"]
+        return Verdict.INTERRUPTED, ["a signal ended the run: its figures cover the part before the signal"]
     return Verdict.FAILED, [f"{type(error).__name__}: {error}"]
 
 
 def measured_so_far(record: RunRecord) -> str:
-    """What the record of a run that did not end well contains, in words."""
+    """The content of the record of an unfinished run, in words."""
     measured = [name for name, entry in record.planners.items() if entry.measured is not None]
     return f"kept what was measured ({', '.join(measured)})" if measured else "kept what was planned"
 
 
 def check_results(results: Path) -> None:
-    """Raise `OutputError` unless a run folder can be made in `results`. The attempt leaves nothing behind."""
+    """Raise `OutputError` unless a run folder can be made in `results`. The check leaves no files or folders."""
     with writing(results):
         made = [folder for folder in (results, *results.parents) if not folder.exists()]
         try:
@@ -150,12 +150,12 @@ def check_results(results: Path) -> None:
 
 
 def stamp() -> str:
-    """The time now (UTC), as the names of run folders begin: `YYYYmmdd-HHMMSS`."""
+    """The time now (UTC) in the form of run folders' names: `YYYYmmdd-HHMMSS`."""
     return datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
 
 
 def make_new_folder(results: Path, name: str) -> Path:
-    """Make a folder that did not exist, and return it; runs of the same second are numbered."""
+    """Make a new folder and return it; runs of the same second are numbered."""
     results.mkdir(parents=True, exist_ok=True)
     number = 1
     while True:
@@ -169,7 +169,7 @@ def make_new_folder(results: Path, name: str) -> Path:
 
 
 def point_latest(link: Path, target: Path) -> None:
-    """Point the symbolic link at `target`, beside it, in one step, so that it always points somewhere."""
+    """Point the symbolic link at `target` in the same folder, atomically, so that the link always exists."""
     draft = link.with_name(f".latest-{os.getpid()}")
     draft.unlink(missing_ok=True)
     draft.symlink_to(target.name)
@@ -184,7 +184,7 @@ Table = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class ReadFolder:
-    """The folder of a run, with its record."""
+    """A run's folder, with its record."""
 
     path: Path
     record: RunRecord
@@ -202,12 +202,12 @@ class ReadFolder:
         return Problem(load_fabric(own / "fabric.yml"), load_jobs(own / "jobs.yml"), FRAGMENT)
 
     def plan(self, planner: str) -> Plan | None:
-        """The plan of a planner; None where it is not kept. Raises `InputError`."""
+        """The plan of a planner; None if the folder has none. Raises `InputError`."""
         path = self.path / planner / "plan.json"
         return load_plan(path) if path.is_file() else None
 
     def table(self, planner: str, name: str) -> Table:
-        """A CSV file of a planner, also one that is compressed; no columns where there is none. Raises `InputError`."""
+        """Read a planner's CSV file, compressed or not; no columns if there is no file. Raises `InputError`."""
         path = self.path / planner / name
         if not path.is_file():
             return {}
@@ -222,11 +222,11 @@ class ReadFolder:
 
 
 def open_folder(path: Path) -> ReadFolder:
-    """The folder of a run, or its `run.json`. Raises `InputError` for what is not one, is broken, or is too old."""
+    """Open a run's folder or its `run.json`. Raises `InputError` if it is not a run's, is broken, or is too old."""
     folder = path.parent if path.name == RECORD else path
     file = folder / RECORD
     if not folder.is_dir():
-        raise InputError(f"{path}: there is no such folder; `ls results` shows the runs, results/latest is the newest")
+        raise InputError(f"{path}: no such folder; `ls results` lists the runs, results/latest is the newest")
     if not file.is_file():
         raise InputError(
             f"{folder} is not the folder of a run, because it has no {RECORD}: name one such as results/latest, "
@@ -234,5 +234,5 @@ def open_folder(path: Path) -> ReadFolder:
         )
     record = read_record(file)
     if not record.planners:
-        raise InputError(f"{file} is not the record of a run of planners: it names none")
+        raise InputError(f"{file} is not the record of a run of planners: it names no planner")
     return ReadFolder(folder, record)

@@ -1,4 +1,4 @@
-"""Turns the options of the command line into a `Problem`: which fabric, and which jobs train on it; jobs as a file."""
+"""Builds a `Problem` from command-line options: the fabric, and the jobs that train on it. Writes jobs to a file."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ DEFAULT_GRADIENT_BYTES = 548_000
 """VGG19's 548 MB, scaled down a thousand times as InArt does (section 5.3.1)."""
 
 MODEL_SCALE = 1000
-"""The gradient of a named model is so many times smaller than the real one, unless its size is given."""
+"""The factor by which the gradient of a named model is scaled down, unless its size is given."""
 
 DEFAULT_WORKERS = 16
 
 AT_SERVERS = "+ps"
-"""Behind a share of INA switches: the PSs' ToRs are among them, as ARO's evaluation has it (section IV-A)."""
+"""A suffix to a share of INA switches: the share includes the PSs' ToRs, as in ARO's evaluation (section IV-A)."""
 
 
 @dataclass(frozen=True)
 class FabricChoice:
-    """What the command line says of the fabric. `topo` is a file, or a name in `FABRICS`.
+    """The command-line options of the fabric. `topo` is a file, or a name in `FABRICS`.
 
-    A name may be followed by the fabric's own options: `units:units=6,servers=8,ports=2,port_bps=40M`.
+    A name can be followed by the generator's options: `units:units=6,servers=8,ports=2,port_bps=40M`.
     """
 
     topo: str = "fattree"
@@ -66,11 +66,11 @@ class FabricChoice:
     chip: str | None = None
 
     def build(self) -> Fabric:
-        """The fabric with all options applied to it. Raises `InputError`."""
+        """Build the fabric and apply all options to it. Raises `InputError`."""
         return self.applied_to(self.base())
 
     def applied_to(self, fabric: Fabric) -> Fabric:
-        """A fabric with the options of links, INA switches, chips, pipelines and scale. Raises `InputError`."""
+        """Apply the options of links, INA switches, chips, pipelines and scale to a fabric. Raises `InputError`."""
         if self.capacity is not None:
             fabric = self.with_chosen_capacity(fabric, self.capacity)
         if self.ina is not None:
@@ -86,41 +86,41 @@ class FabricChoice:
 
     @property
     def gives_rates(self) -> bool:
-        """Whether the user said how fast links are: by a file, an option, or a scale."""
+        """Whether the user gave the rates of links, by a file, an option, or a scale."""
         options = {} if self.is_file else own_options(self.topo.partition(":")[2])
         named = any(name.endswith("_bps") for name in options)
         return self.is_file or self.capacity is not None or parse_scale(self.scale) != 1 or named
 
     @property
     def is_file(self) -> bool:
-        """Whether the fabric is that of a file: by its suffix, or because there is one of that name."""
+        """Whether `topo` is a file: by its suffix, or because a file of this name exists."""
         return self.topo.lower().endswith(FABRIC_SUFFIXES) or (
             self.topo.partition(":")[0] not in FABRICS and Path(self.topo).is_file()
         )
 
     def base(self) -> Fabric:
-        """The fabric before links, INA switches and pipelines are varied. Raises `InputError`, `FabricError`."""
+        """The fabric before the options of links, INA switches and pipelines. Raises `InputError`, `FabricError`."""
         if self.is_file:
-            # What a map leaves open is assumed so that the links have the usual rate once the scale is applied.
+            # Rates that a map lacks are chosen so that the links have the default rate after scaling.
             return load_fabric(Path(self.topo), tell_once, DEFAULT_CAPACITY_BPS / parse_scale(self.scale))
         sizes = {"k": self.k, "leaves": self.leaves, "spines": self.spines, "hosts_per_leaf": self.hosts_per_leaf}
         given: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
         topo, _, options = self.topo.partition(":")
         if topo in FABRICS:
-            # `make` always passes K; a fabric without that size has no use for it.
+            # `make` always passes K; fabrics without this size ignore it.
             known = inspect.signature(FABRICS[topo]).parameters
             given = {name: size for name, size in given.items() if name in known}
         return named_fabric(topo, **given | own_options(options))
 
     def with_chosen_capacity(self, fabric: Fabric, capacity: str) -> Fabric:
-        """The fabric with one rate for every link ("20M"), or with each link's drawn between two rates ("10M:30M")."""
+        """The fabric with one rate for every link ("20M"), or with rates drawn between two values ("10M:30M")."""
         low, colon, high = capacity.partition(":")
         if colon:
             return with_capacities(fabric, parse_rate(low), parse_rate(high), self.seed)
         return with_capacity(fabric, parse_rate(low))
 
     def with_chosen_ina(self, fabric: Fabric, ina: str) -> Fabric:
-        """The fabric with INA on a share of the switches ("0.2"), or on those that are named ("leaf1,spine1")."""
+        """The fabric with INA on a share of the switches ("0.2"), or on named switches ("leaf1,spine1")."""
         try:
             share = float(ina.removesuffix(AT_SERVERS))
         except ValueError:
@@ -128,7 +128,7 @@ class FabricChoice:
         return with_ina(fabric, share=share, seed=self.seed)
 
     def with_ina_at(self, fabric: Fabric, servers: Collection[str]) -> Fabric:
-        """With a share such as "0.2+ps": as many INA switches as it says, the ToRs of the servers among them."""
+        """With a share such as "0.2+ps": the fabric with this share of INA switches, including the servers' ToRs."""
         if self.ina is None or not self.ina.endswith(AT_SERVERS):
             return fabric
         tors = sorted({fabric.tor_of(server) for server in servers})
@@ -136,39 +136,39 @@ class FabricChoice:
 
 
 def tell_of_own_pipelines(fabric: Fabric, pipelines: int) -> None:
-    """Tell the user that `pipelines` replaces the fabric's own groups of ports."""
+    """Tell the user that `pipelines` replaces the fabric's own groups of ports, if it has any."""
     own = [switch.name for switch in fabric.switches if len(switch.pipelines) > 1]
     if own:
         which = own[0] if len(own) == 1 else f"{own[0]} and {len(own) - 1} more"
         tell_once(
-            f"fabric '{fabric.name}': its own groups of ports ({which}) give way to the {pipelines} pipelines that are "
-            "asked for; leave pipelines out to keep them"
+            f"fabric '{fabric.name}': the {pipelines} pipelines that you ask for replace its own groups of ports "
+            f"({which}); omit pipelines to keep them"
         )
 
 
 @cache
 def tell_once(line: str) -> None:
-    """Print on standard error what was assumed of a file: once, however often the file is read."""
+    """Print a line on standard error, once per line, however often a file is read."""
     print(line, file=sys.stderr)
 
 
 def own_options(text: str) -> dict[str, float]:
-    """Options of a fabric, such as `servers=8,port_bps=40M`: whole numbers, and rates in bit/s. Raises `InputError`."""
+    """Parse a generator's options such as `servers=8,port_bps=40M`: integers and rates. Raises `InputError`."""
     found: dict[str, float] = {}
     for part in filter(None, text.split(",")):
         name, equals, value = part.partition("=")
         if not equals:
-            raise InputError(f"option '{part}' of a fabric: a name and a value such as servers=8 are expected")
+            raise InputError(f"option '{part}' of a fabric: expected a name and a value such as servers=8")
         found[name.strip()] = int(value) if value.strip().isdigit() else parse_rate(value)
     return found
 
 
 @dataclass(frozen=True)
 class JobChoice:
-    """What the command line says of the jobs. A file describes any jobs; without one there is a single job.
+    """The command-line options of the jobs. A file describes any number of jobs; without a file there is one job.
 
-    The parameter servers are the first `servers` hosts whose names begin with "ps"; on a fabric without such names
-    `servers` hosts are drawn by the seed. Of the other hosts `workers` are drawn, but none of `taken`. `model` is one
+    The parameter servers are the first `servers` hosts whose names begin with "ps"; on a fabric without such names the
+    seed draws `servers` hosts. It draws `workers` of the other hosts. Hosts in `taken` are never drawn. `model` is one
     of `inakit.planner.core.models`.
     """
 
@@ -183,7 +183,7 @@ class JobChoice:
 
     @property
     def gives_size(self) -> bool:
-        """Whether the user said how large gradients are."""
+        """Whether the user gave the size of gradients."""
         return self.file is not None or self.gradient_bytes is not None
 
     def build(self, fabric: Fabric) -> tuple[Job, ...]:
@@ -195,23 +195,23 @@ class JobChoice:
         return (Job(1, workers, servers, self.chosen_bytes(), iterations=self.iterations, model=self.model),)
 
     def choose_workers(self, fabric: Fabric, servers: tuple[str, ...]) -> tuple[str, ...]:
-        """The workers, which the seed draws from the hosts beside the servers. Raises `InputError`."""
+        """Draw the workers from the hosts other than the servers. Raises `InputError`."""
         others = [host for host in self.free(fabric) if host not in servers]
         count = min(len(others), DEFAULT_WORKERS) if self.workers is None else self.workers
         if not 1 <= count <= len(others):
             raise InputError(
-                f"{count} workers: fabric '{fabric.name}' has {len(others)} hosts beside the {len(servers)} parameter "
+                f"{count} workers: fabric '{fabric.name}' has {len(others)} hosts besides the {len(servers)} parameter "
                 f"server{'s' * (len(servers) > 1)}; choose 1 to {len(others)}"
             )
         chosen = set(random.Random(self.seed).sample(others, count))
         return tuple(host for host in others if host in chosen)
 
     def free(self, fabric: Fabric) -> list[str]:
-        """The hosts that may be drawn, in the fabric's order."""
+        """The hosts that can be drawn, in the fabric's order."""
         return [host.name for host in fabric.hosts if host.name not in self.taken]
 
     def chosen_bytes(self) -> int:
-        """The gradient's size in bytes: as given, else its model's, scaled down in whole parameters, else a default."""
+        """The gradient's size in bytes: as given, else the model's, scaled to whole parameters, else the default."""
         if self.gradient_bytes is not None:
             return self.gradient_bytes
         if self.model:
@@ -221,14 +221,14 @@ class JobChoice:
     def choose_servers(self, fabric: Fabric) -> tuple[str, ...]:
         """The parameter servers: hosts whose names begin with "ps", else hosts that the seed draws.
 
-        Where the drawn ones cannot be reached from everywhere, they are drawn from those that can.
+        If some host cannot reach a drawn server, the servers are drawn again among the hosts that all others reach.
         """
         hosts = self.free(fabric)
         named = [host for host in hosts if host.startswith("ps")]
         if not 1 <= self.servers < len(hosts):
             raise InputError(
                 f"{self.servers} parameter servers: fabric '{fabric.name}' has {len(hosts)} hosts; "
-                f"choose 1 to {len(hosts) - 1}, so that one is left to work"
+                f"choose 1 to {len(hosts) - 1}, so that one host remains as a worker"
             )
         if named:
             return tuple(named[: self.servers])
@@ -240,23 +240,23 @@ class JobChoice:
 
 
 def reached_by_all(fabric: Fabric, host: str) -> bool:
-    """Whether every other host has a way to this one."""
+    """Whether every other host has a path to this host."""
     return fabric.host_names <= unfold(fabric, host).next_hops.keys()
 
 
 def parse_scale(text: str) -> float:
-    """ "1/5000" or "0.0002": what every rate of the fabric is multiplied by. Raises `InputError`."""
+    """Parse the factor of all rates, such as "1/5000" or "0.0002". Raises `InputError`."""
     try:
         factor = float(Fraction(text.strip()))
     except (ValueError, ZeroDivisionError, OverflowError) as error:
-        raise InputError(f"scale '{text}': a fraction is expected, such as 1/5000") from error
+        raise InputError(f"scale '{text}': expected a fraction such as 1/5000") from error
     if not factor > 0:
         raise InputError(f"scale {text}: it must be greater than 0")
     return factor
 
 
 def build_problem(fabric: FabricChoice, jobs: JobChoice) -> Problem:
-    """The problem that the two choices make. Raises `InputError`."""
+    """Build the problem from both choices. Raises `InputError`."""
     built = fabric.build()
     chosen = jobs.build(built)
     servers = [server for job in chosen for server in job.servers]
@@ -266,22 +266,22 @@ def build_problem(fabric: FabricChoice, jobs: JobChoice) -> Problem:
 COMMENTS = {
     "number": "1 to 65535; without it, the job's place in this list",
     "workers": "hosts that each compute a gradient in every iteration",
-    "servers": "parameter servers: hosts to which the sums come; several share the gradient",
-    "gradient_bytes": "of one worker's gradient, 4 bytes a value",
-    "weight": "how much the job counts where planners share a link out",
+    "servers": "parameter servers: hosts that receive the sums; several servers share the gradient",
+    "gradient_bytes": "size of one worker's gradient, 4 bytes per value",
+    "weight": "the job's weight where planners divide a link among jobs",
     "arrival_s": "seconds from the start of the run to the job's first iteration",
-    "iterations": "how often the workers send a gradient and wait for the sum",
+    "iterations": "number of times that the workers send a gradient and wait for the sum",
     "compute_s": "seconds that workers compute between a sum and their next gradient",
-    "model": "what layers the gradient has: a table of planner/models such as vgg16, or a .csv file",
+    "model": "the gradient's layers: a table of planner/models such as vgg16, or a .csv file",
 }
-"""What each key of a job means, in the order of the file."""
+"""The meaning of each key of a job, in the order of the file."""
 
 
 def jobs_text(problem: Problem, topo: str) -> str:
-    """The problem's jobs as commented YAML, which `inakit.planner.core.files.load_jobs` reads back as equal jobs."""
+    """The problem's jobs as commented YAML, from which `inakit.planner.core.files.load_jobs` reads equal jobs."""
     lines = [
         f"# Jobs on fabric '{problem.fabric.name}'. Plan them: inakit plan --topo {topo} --jobs THIS_FILE",
-        "# More jobs are more items of the list. docs/files.md describes the format.",
+        "# Add an item to the list for each further job. docs/files.md describes the format.",
         "version: 1",
         "jobs:",
     ]
@@ -291,7 +291,7 @@ def jobs_text(problem: Problem, topo: str) -> str:
 
 
 def job_lines(job: Job) -> list[str]:
-    """The lines of one job as an item of the YAML list, one key per line."""
+    """The lines of one job, as an item of the YAML list with one key per line."""
     values = {field.name: getattr(job, field.name) for field in fields(job)}
     written = {name: flow(list(value) if isinstance(value, tuple) else value) for name, value in values.items()}
     lines = [f"    {name}: {written[name]}  # {comment}" for name, comment in COMMENTS.items()]
@@ -299,13 +299,13 @@ def job_lines(job: Job) -> list[str]:
 
 
 def write_jobs(problem: Problem, topo: str, output: Path) -> None:
-    """Write a new file of jobs. Raises `InputError` if it exists already, since it may be the user's work."""
+    """Write a new file of jobs. Raises `InputError` if the file exists, because it may be the user's work."""
     if output.exists():
-        raise InputError(f"{output} is there already, and may be your work: choose another --output, or remove it")
+        raise InputError(f"{output} already exists and may be your work: choose another --output, or remove it")
     try:
         with writing(output), output.open("x", encoding="utf-8") as file:
             file.write(jobs_text(problem, topo))
     except FileNotFoundError as error:
         raise InputError(
-            f"{output}: there is no folder '{output.parent}'; make it, or choose another --output"
+            f"{output}: folder '{output.parent}' does not exist; create it, or choose another --output"
         ) from error

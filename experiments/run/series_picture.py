@@ -20,18 +20,18 @@ from inakit.traffic.measure.over_time import LinkSeries
 from inakit.traffic.sockets.ports import FloatArray
 
 DRAWN = len(TREE_COLORS) // 2
-"""How many links each panel shows."""
+"""The number of links in each panel."""
 GREY = "#9AA5B1"
 WIDTH, HEIGHT = 9, 7.2
 MARGINS = {"left": 0.095, "bottom": 0.07, "top": 0.905, "hspace": 0.22}
-"""Fixed ones: to find them by the text that is drawn takes as long as to draw it."""
+"""Fixed margins: computing them from the drawn text takes as long as drawing it."""
 BESIDE, LETTER = 0.55, 0.072
-"""Inches beside the axes that a legend takes, and each letter of its longest line."""
+"""The width in inches of a legend beside the axes, and of each letter of its longest line."""
 RATE_UNITS = ((1e9, "Gbit/s", 1e-9), (1e6, "Mbit/s", 1e-6), (1e3, "kbit/s", 1e-3))
 
 
 def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[float]) -> None:
-    """Write the picture as a PNG. `started_s`: when iterations began, which thin lines show."""
+    """Write the picture as a PNG. `started_s`: the times at which iterations began, shown by thin lines."""
     links = observed.links
     figure = Figure(figsize=(WIDTH, HEIGHT))
     FigureCanvasAgg(figure)
@@ -42,8 +42,8 @@ def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[
     draw_lines(queues, times, [(lines[link], links.samples.most_queue[link]) for link in deepest])
     draw_lines(used, times, [(lines[link], links.samples.utilisation[link]) for link in loaded])
     draw_workers(rates, times, observed)
-    name(queues, "deepest queues", "packets that wait,\nmost of each interval")
-    name(used, "most loaded links", "share of time\nin which the link sends")
+    name(queues, "deepest queues", "waiting packets,\nmaximum per interval")
+    name(used, "most loaded links", "share of time\nthat the link sends")
     used.set_ylim(top=1.05)
     for axes in (queues, used, rates):
         for start in started_s:
@@ -58,9 +58,9 @@ def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[
 
 
 def in_unit(links: LinkSeries) -> tuple[FloatArray, str, float]:
-    """When whole intervals begin, in a unit that suits them all; the unit, and how many of it a second has.
+    """The begins of whole intervals in a suitable unit, the unit, and the number of units per second.
 
-    The last interval ends after the run, and is left out unless it is the only one.
+    The last interval ends after the run; it is omitted unless it is the only one.
     """
     starts_s = links.starts_s[: max(1, len(links.starts_s) - 1)]
     unit, factor = time_unit(float(starts_s.max(initial=0.0)))
@@ -69,20 +69,20 @@ def in_unit(links: LinkSeries) -> tuple[FloatArray, str, float]:
 
 @dataclass(frozen=True)
 class Line:
-    """How a link or a worker is drawn."""
+    """The label and the colour of a link's or a worker's line."""
 
     label: str
     color: str
 
 
 def lines_of(links: LinkSeries, chosen: Sequence[int]) -> dict[int, Line]:
-    """The line of each chosen link, by its number; a link has the same in both panels."""
+    """The line of each chosen link, by its number. A link has the same line in both panels."""
     different = zip(dict.fromkeys(chosen), TREE_COLORS, strict=False)
     return {link: Line(" → ".join(links.links[link]), color) for link, color in different}
 
 
 def draw_lines(axes: Axes, times: FloatArray, rows: Sequence[tuple[Line, NDArray[Any]]]) -> None:
-    """Draw a line for each row of values, the first ones wider, so that lines on top of each other are all seen."""
+    """Draw a line for each row of values; the first lines are wider, so that lines that overlap stay visible."""
     for place, (line, values) in enumerate(rows):
         width = 1.2 + 0.7 * (len(rows) - 1 - place)
         axes.step(times, values[: len(times)], where="post", color=line.color, linewidth=width,
@@ -92,7 +92,7 @@ def draw_lines(axes: Axes, times: FloatArray, rows: Sequence[tuple[Line, NDArray
 
 
 def draw_workers(axes: Axes, times: FloatArray, observed: Observed) -> None:
-    """Draw each worker's rate or, of many workers, the median of all and the range that they are in."""
+    """Draw each worker's rate or, for many workers, the median and the range of their rates."""
     rates = observed.links.rates[observed.links.uplinks(observed.workers), : len(times)]
     peak = float(rates.max(initial=0.0))
     unit, factor = next(((unit, factor) for least, unit, factor in RATE_UNITS if peak >= least), ("bit/s", 1.0))
@@ -103,7 +103,7 @@ def draw_workers(axes: Axes, times: FloatArray, observed: Observed) -> None:
         low, middle, high = np.percentile(rates * factor, (0, 50, 100), axis=0)
         axes.fill_between(times, low, high, step="post", color=GREY, alpha=0.5, linewidth=0, label="slowest to fastest")
         draw_lines(axes, times, [(Line("median", INK), middle)])
-    name(axes, f"what the {len(rates)} workers send", f"rate of a worker\n({unit})")
+    name(axes, f"sending rates of the {len(rates)} workers", f"rate of a worker\n({unit})")
 
 
 def legend(axes: Axes) -> None:
@@ -112,7 +112,7 @@ def legend(axes: Axes) -> None:
 
 
 def name(axes: Axes, title: str, y: str) -> None:
-    """Give axes their titles and a grid, and let the vertical one begin at 0."""
+    """Set the titles and a grid of the axes, and let the vertical axis begin at 0."""
     axes.set_title(title, fontsize=10)
     axes.set_ylabel(y, fontsize=9)
     axes.set_ylim(bottom=0)

@@ -32,15 +32,15 @@ from inakit.traffic.sockets.ports import HostPort, Ports, RepeatedFrames, host_p
 from inakit.traffic.sockets.tcpreplay import check_tcpreplay
 
 BUILDING = 0.9
-"""About this share of the set-up time goes into nodes and links, the rest into table entries."""
+"""The approximate share of the set-up time for nodes and links; the rest is for table entries."""
 QUIET_S = 0.02
-"""A switch that has received nothing for so many seconds has nothing left to work on."""
+"""A switch that has received no packets for this time, in seconds, has processed all packets."""
 AT_ONCE = 16
-"""So many actions can last at the same time; further ones wait for their turn."""
+"""The maximum number of simultaneous actions; further actions wait."""
 
 
 class Threads:
-    """Actions on a network that last for a time: a thread begins each, waits, and ends it (a `Beside`)."""
+    """Actions of limited duration on a network: a thread begins each action, waits, and ends it (a `Beside`)."""
 
     def __init__(self, executor: ThreadPoolExecutor, over: threading.Event) -> None:
         self._executor, self._over = executor, over
@@ -48,7 +48,7 @@ class Threads:
     @classmethod
     @contextmanager
     def running(cls) -> Iterator[Threads]:
-        """Yield the threads. Leaving the block ends every action that still lasts, and waits until all have ended."""
+        """Yield the threads. Leaving the block ends all actions, and waits until they have ended."""
         over = threading.Event()
         with ThreadPoolExecutor(AT_ONCE) as executor:
             try:
@@ -57,7 +57,7 @@ class Threads:
                 over.set()
 
     def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
-        """Call `begin`, and `end` after `lasting_s` seconds or when the run is over; for None, when the run is over."""
+        """Call `begin`, and `end` after `lasting_s` seconds or, if the run ends earlier or for None, after the run."""
 
         def work() -> None:
             begin()
@@ -69,7 +69,7 @@ class Threads:
 
 @dataclass(frozen=True)
 class EmulatedWorld:
-    """Emulated networks whose switches are of the target called `name`."""
+    """Emulated networks whose switches run on the target called `name`."""
 
     name: str
     real_time: bool = True
@@ -77,7 +77,7 @@ class EmulatedWorld:
 
     @property
     def features(self) -> frozenset[Feature]:
-        """All but observation; only the reference copies packets to any number of ports."""
+        """All features except observation; only bmv2, the reference, copies packets to any number of ports."""
         lacking = {Feature.OBSERVATION} if self.name == "bmv2" else {Feature.OBSERVATION, Feature.MANY_COPIES}
         return frozenset(Feature) - lacking
 
@@ -92,23 +92,23 @@ class EmulatedWorld:
         return partial(made, program=self.program.path)
 
     def missing(self) -> str | None:
-        """What this machine lacks to emulate such networks, in words, or None."""
+        """The missing requirement for emulating such networks on this machine, in words, or None."""
         return self.target.missing() or missing_for_networks()
 
     def check(self) -> None:
-        """Raise `MachineError` where the target or Mininet cannot run, `InputError` for a stale P4 program."""
+        """Raise `MachineError` if the target or Mininet cannot run, `InputError` for a stale P4 program."""
         with or_virtual():
             choose_target(self.name, self.program.path)
             check_machine()
 
     def check_fabric(self, fabric: Fabric) -> None:
-        """Raise `MachineError` without room for so large a network, `FabricError` for a switch with a latency."""
+        """Raise `MachineError` if the network is too large, `FabricError` if a switch has a latency."""
         check_latencies(fabric)
         with or_virtual():
             check_fabric(fabric)
 
     def check_tools(self, needed: Collection[Feature]) -> None:
-        """Raise `MachineError` without tcpreplay, which sends all but the closed loop, or without tcpdump."""
+        """Raise `MachineError` without tcpreplay, which sends replays and other traffic, or without tcpdump."""
         if Feature.REPLAY in needed or Feature.TRAFFIC in needed:
             check_tcpreplay()
         if Feature.CAPTURES in needed:
@@ -118,7 +118,7 @@ class EmulatedWorld:
     def up(
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> Iterator[EmulatedNetwork]:
-        """The network, up until the block ends. Raises `MachineError` where this machine cannot build it."""
+        """Yield the network, which is up during the block. Raises `MachineError` if this machine cannot build it."""
         with Network(
             fabric,
             self.node_class(),
@@ -138,17 +138,17 @@ class EmulatedWorld:
 
 @contextmanager
 def or_virtual() -> Iterator[None]:
-    """Add to a `MachineError` of the block that virtual time needs none of what is missing."""
+    """Add to a `MachineError` of the block the advice to run in virtual time."""
     try:
         yield
     except MachineError as error:
-        raise MachineError(f"{error}; or run in virtual time, which needs none of it: --switch virtual") from error
+        raise MachineError(f"{error}; or run in virtual time, which does not need it: --switch virtual") from error
 
 
 def emulated_world(switch: str) -> EmulatedWorld:
-    """The world whose switches are of the named target, checked to run here; `auto` is bmv2 where it is installed.
+    """Return the world whose switches run on the named target, after a check of this machine; `auto` prefers bmv2.
 
-    Raises `InputError` for an unknown target or a stale P4 program, `MachineError` where this machine cannot run it.
+    Raises `InputError` for an unknown target or a stale P4 program, `MachineError` if this machine cannot run it.
     """
     world = EmulatedWorld(choose_target(switch).name)
     world.check()
@@ -165,16 +165,16 @@ class EmulatedNetwork:
 
     @property
     def fabric(self) -> Fabric:
-        """The fabric with the capacities that its links have now."""
+        """The fabric with its links' current capacities."""
         return self.network.fabric
 
     def set_capacities(self, fabric: Fabric, interconnect: Interconnect | None = None) -> None:
-        """Give every link the capacity that it has in `fabric`, and every optical port its rate in `interconnect`."""
+        """Set every link to its capacity in `fabric`, and every optical port to its rate in `interconnect`."""
         self.network.set_capacities(fabric, interconnect)
 
     @contextmanager
     def endpoints(self, hosts: Sequence[HostPort]) -> Iterator[tuple[Ports, Executor]]:
-        """Packet sockets in the hosts' namespaces, which are opened and closed with expedited grace periods."""
+        """Packet sockets in the hosts' namespaces, opened and closed with expedited RCU grace periods."""
         waits = self.network.grace_periods
         with ExitStack() as stack:
             stack.callback(waits.relax)
@@ -216,20 +216,20 @@ class EmulatedNetwork:
             yield captured
 
     def observing(self, asked: Observation | None) -> AbstractContextManager[Noted | None]:
-        """Note nothing: only a world of virtual time has this feature."""
+        """Record nothing: only virtual time has this feature."""
         _ = asked
         return nullcontext()
 
     def beside(self) -> AbstractContextManager[Threads]:
-        """Threads that act on the network while a run goes on."""
+        """Threads that act on the network during a run."""
         return Threads.running()
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
-        """Let the link carry packets, or drop whatever is sent over it, in both directions."""
+        """Let the link carry packets, or drop all packets sent over it, in both directions."""
         self.network.set_link(a, b, up=up)
 
     def settle(self, switch: str) -> None:
-        """Wait until the switch's program has received nothing for `QUIET_S` seconds."""
+        """Wait until the switch's program has received no packets for `QUIET_S` seconds."""
         before = -1
         while (received := int(self.switches[switch].read_counter(RECEIVED)[0].sum())) != before:
             before = received

@@ -1,4 +1,4 @@
-"""The worlds by name, and what `auto` stands for here: the reference, else the embedded switch, else virtual time."""
+"""The worlds by name. `auto` selects the reference bmv2, else the embedded switch, else virtual time."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from inakit.topo.errors import unknown_name
 
 AUTO = "auto"
 OTHERS = {
-    "bmv2": "--switch fast gives the same packets, 32 to 105 times as many a second (`inakit bench`)",
+    "bmv2": "--switch fast produces the same packets, 32 to 105 times as fast (`inakit bench`)",
     "fast": "bmv2, the reference, is 32 to 105 times slower (`inakit bench`)",
-    "virtual": "time is the network's own, and links have the described rates",
+    "virtual": "time is simulated, and links have the described rates",
 }
-"""A remark on each world, which compares it with the others."""
+"""A remark on each world that compares it with the others."""
 
 
 def worlds_here() -> list[str]:
-    """The names of the worlds that this machine can emulate, the reference first; if there is none, virtual time's."""
+    """The names of the worlds that this machine can emulate, the reference first; if there are none, "virtual"."""
     return [name for name in TARGETS if EmulatedWorld(name).missing() is None] or [VirtualWorld.name]
 
 
 def print_choice(console: Console, switch: str, world: str) -> None:
-    """Print which world "auto" took, and why; of a world that the user named, only that its time is its own."""
+    """Print the world that "auto" selected, and the reason; for "virtual" by name, print only the remark."""
     if switch == AUTO:
         console.print(f"{why(world)}; {OTHERS[world]}", highlight=False, soft_wrap=True)
     elif world == VirtualWorld.name:
@@ -37,11 +37,11 @@ def print_choice(console: Console, switch: str, world: str) -> None:
 
 
 def why(world: str) -> str:
-    """The reason for which "auto" took this world, in words."""
+    """The reason why "auto" selected this world, in words."""
     if world == "bmv2":
-        return "switch auto took bmv2, which is installed"
+        return "switch auto selected bmv2, which is installed"
     better = "bmv2" if world == "fast" else "fast"
-    return f"switch auto took {world}, as {better} cannot run ({EmulatedWorld(better).missing()})"
+    return f"switch auto selected {world}, because {better} cannot run ({EmulatedWorld(better).missing()})"
 
 
 WORLDS: dict[str, Callable[..., World]] = {
@@ -52,15 +52,15 @@ WORLDS: dict[str, Callable[..., World]] = {
 
 
 def is_virtual(name: str) -> bool:
-    """Whether it is virtual time that the name stands for on this machine."""
+    """Whether the name selects virtual time on this machine."""
     return (worlds_here()[0] if name == AUTO else name) == VirtualWorld.name
 
 
 def find_world(name: str, program: DataPlaneProgram = INA) -> World:
-    """The world of that name with switches of this program, checked to run here.
+    """Return the world of this name with switches that run this program, after a check of this machine.
 
-    `auto` stands for the first that `worlds_here` names. Raises `InputError` for an unknown name, `MachineError` for a
-    world that cannot run on this machine.
+    `auto` selects the first of `worlds_here`. Raises `InputError` for an unknown name, `MachineError` for a world that
+    cannot run on this machine.
     """
     name = worlds_here()[0] if name == AUTO else name
     if name not in WORLDS:

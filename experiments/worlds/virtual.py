@@ -1,8 +1,8 @@
-"""The world of virtual time: real switches running the P4 program, links that serialise, the endpoints of every run.
+"""The world of virtual time: switches that run the P4 program, links that serialise packets, and the usual endpoints.
 
-A clock of its own counts picoseconds, so that rates and times are those of the plan's links, however fast this machine
-is. No root is needed, and every run is the same again. Captures, recirculation, senders of pcaps, actions beside a run
-and the monitor have the clock of the network.
+A virtual clock counts picoseconds, so that rates and times are those of the plan's links and independent of the
+machine's speed. No root is needed, and repeated runs are identical. Captures, recirculation, senders of pcaps, actions
+beside a run and the monitor use the network's clock.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Kind, hea
 def capturing(
     network: VirtualNetwork, fabric: Fabric, places: Sequence[Place], folder: Path
 ) -> Iterator[dict[str, Counts]]:
-    """Capture at `places` during the block, to the `file_of` each; the dict gets the counts at its end."""
+    """Capture at `places` during the block, each to its `file_of`. The yielded dict gets the counts at the end."""
     found: dict[str, Counts] = {}
     peer_of = {(node, port): peer for (node, peer), port in fabric.port_numbers.items()}
     with ExitStack() as stack:
@@ -59,15 +59,15 @@ def capturing(
 
 
 NOT_SUMMED = Flag.DIRECT | Flag.PARTIAL | Flag.OVERFLOW
-"""Packets with one of these flags pass an aggregator as they are."""
+"""Packets with one of these flags pass an aggregator unchanged."""
 CHOSEN = ("kind", "flags", "job", "tree", "label")
-"""The fields at the beginning of an INA header that say whether a switch sums the packet."""
+"""The fields at the beginning of an INA header that determine whether a switch sums the packet."""
 
 
 def recirculations(fabric: Fabric, installed: Entries) -> dict[tuple[str, int], Recirculation]:
-    """By switch and pipeline, what has to pass several times: gradients with an entry that makes the pipeline sum.
+    """The gradients that have to pass a pipeline several times, because it sums them, by switch and pipeline.
 
-    Pipelines whose chip is done in one pass, or that sum nothing, are left out.
+    Pipelines whose chip needs a single pass, or that sum no gradients, are omitted.
     """
     found: dict[tuple[str, int], set[int]] = {}
     for switch in installed.switches:
@@ -82,7 +82,7 @@ def recirculations(fabric: Fabric, installed: Entries) -> dict[tuple[str, int], 
 
 
 def summed(entries: tuple[object, ...]) -> Iterator[tuple[int, int]]:
-    """The pipeline and the number of the gradients that each entry of the aggregation table sums."""
+    """Yield, for each entry of the aggregation table, the pipeline and the number of the gradients that it sums."""
     for entry in entries:
         if isinstance(entry, TableEntry) and entry.table == AGGREGATION:
             pipeline, job, tree, label = entry.exact_key
@@ -90,7 +90,7 @@ def summed(entries: tuple[object, ...]) -> Iterator[tuple[int, int]]:
 
 
 def number_of(*fields: int) -> int:
-    """The first eight bytes of an INA header with these `CHOSEN` fields, as a number."""
+    """The first eight bytes of an INA header with these `CHOSEN` fields, as an integer."""
     head = np.zeros(1, BARE_FRAME["ina"])
     for name, value in zip(CHOSEN, fields, strict=True):
         head[name] = value
@@ -98,12 +98,12 @@ def number_of(*fields: int) -> int:
 
 
 DRAIN_S = 2.0
-"""What is still under way when traffic ends has at most so long to arrive, in seconds."""
+"""The maximum time for packets to arrive after traffic ends, in seconds."""
 
 
 @contextmanager
 def repeating(network: VirtualNetwork, traffic: Sequence[RepeatedFrames]) -> Iterator[None]:
-    """Send all of the traffic until the end of the block, and let arrive what is then under way."""
+    """Send the traffic until the end of the block, then let the packets in flight arrive."""
     sources = []
     for each in traffic:
         link, frames = network.uplink(each.source.name), as_rows(each.frames)
@@ -118,7 +118,7 @@ def repeating(network: VirtualNetwork, traffic: Sequence[RepeatedFrames]) -> Ite
 
 
 def drain(engine: Engine) -> None:
-    """Let time pass until nothing is under way any more, for at most `DRAIN_S`."""
+    """Let time pass until no packet is in flight, for at most `DRAIN_S`."""
     until = engine.now_ps + round(DRAIN_S * PS_PER_S)
     while (at := engine.next_ps()) is not None and at <= until:
         engine.run(at)
@@ -132,16 +132,16 @@ class VirtualReplayer:
     network: VirtualNetwork
 
     def prepare(self, recordings: Sequence[Recording]) -> Senders:
-        """Sources that are made when they are to send."""
+        """Return senders whose sources are made when they begin to send."""
         return SourcesOfPcaps(self.network, recordings)
 
     def sent_bytes(self, host: HostPort) -> int:
-        """What the host has given to its link."""
+        """The bytes that the host has sent over its link."""
         return int(self.network.engine.links["sent_bytes"][self.network.uplink(host.name)])
 
 
 class SourcesOfPcaps:
-    """The `Senders` of hosts in virtual time. Frames are read from the pcaps when they are sent, by no program."""
+    """The `Senders` of hosts in virtual time. They read frames from the pcaps themselves, without a program."""
 
     commands: Mapping[str, str] = MappingProxyType({})
 
@@ -150,7 +150,7 @@ class SourcesOfPcaps:
         self.sources: list[Source] = []
 
     def go(self) -> None:
-        """Let all hosts begin to send."""
+        """Start all senders."""
         for host, pcap, rate_fps in self.recordings:
             frames, lengths = frames_of_pcap(pcap)
             link, limits = self.network.uplink(host.name), {"room": SEND_BUFFER_FRAMES, "count": len(frames)}
@@ -161,30 +161,30 @@ class SourcesOfPcaps:
         return not any(source.left for source in self.sources)
 
     def end(self) -> None:
-        """Send nothing more."""
+        """Stop all senders."""
         for source in self.sources:
             source.stop()
 
 
 class Ends:
-    """Everything that lasts: by the moment of its end, what ends it, and the future that is then resolved."""
+    """Actions in progress: the moment of the end, the function that ends the action, and the future to resolve."""
 
     def __init__(self) -> None:
         self.lasting: list[tuple[float, Callable[[], None], Future[None]]] = []
 
     @property
     def soonest(self) -> float | None:
-        """The moment at which something ends next; None if nothing lasts."""
+        """The moment at which the next action ends; None if no action is in progress."""
         return min((until for until, *_ in self.lasting), default=None)
 
     def add(self, until: float, end: Callable[[], None]) -> Future[None]:
-        """Let something last until a moment; the future is resolved when it has ended."""
+        """Add an action that ends at a moment. The future is resolved when it has ended."""
         future: Future[None] = Future()
         self.lasting.append((until, end, future))
         return future
 
     def end_due(self, now: float) -> None:
-        """End everything that lasts until the moment `now` or an earlier one."""
+        """End all actions that are due at the moment `now`."""
         for each in [each for each in self.lasting if each[0] <= now]:
             self.lasting.remove(each)
             _, end, over = each
@@ -193,10 +193,10 @@ class Ends:
 
 
 class Inline(Executor):
-    """Does work at once when it is submitted, so that a run is the same every time."""
+    """Executes submitted work immediately, so that repeated runs are identical."""
 
     def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        """Do the work now, and return a future that already has its result."""
+        """Do the work now, and return a future with its result."""
         future: Future[Any] = Future()
         future.set_result(work(*args, **named))
         return future
@@ -224,7 +224,7 @@ class CountedNetwork(Watched):
         return self.network.interfaces()
 
     def snapshot(self) -> Snapshot:
-        """All counters of the network now, in its own time."""
+        """All current counters of the network, with virtual time."""
         return Snapshot(
             at_s=self.network.now(),
             backlog=(),
@@ -235,7 +235,7 @@ class CountedNetwork(Watched):
 
 
 class CountingMonitor(Monitor):
-    """Takes the counters before and after a run. It watches no processors, because they do not affect such a run."""
+    """Takes the counters before and after a run. It does not watch processors: they do not affect virtual time."""
 
     def __enter__(self) -> Self:
         self.before = self.watched.snapshot()
@@ -253,7 +253,7 @@ class CountingMonitor(Monitor):
         return ()
 
     def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[str, ...]:
-        """Empty: a network with a clock of its own is never overloaded."""
+        """Empty: a network in virtual time is never overloaded."""
         _ = planned_s, limits
         return ()
 
@@ -281,16 +281,16 @@ class VirtualWorld:
         check_compiler(LIBRARY)
 
     def check_fabric(self, fabric: Fabric) -> None:
-        """Do nothing: a network of any size is memory of this process."""
+        """Do nothing: a network of any size is only memory of this process."""
 
     def check_tools(self, needed: Collection[Feature]) -> None:
-        """Do nothing: the world does everything itself."""
+        """Do nothing: the world needs no tools."""
 
     @contextmanager
     def up(
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> Iterator[LiveVirtualNetwork]:
-        """The network, until the block ends."""
+        """Yield the network, which exists during the block."""
         network = LiveVirtualNetwork(fabric, installed, wiring, progress, self.program)
         with network.engine:
             yield network
@@ -299,8 +299,8 @@ class VirtualWorld:
 class LiveVirtualNetwork:
     """A network in virtual time, whose clock counts picoseconds. It is its hosts' `Ports` and the `Beside` of a run.
 
-    `uplinks`: by listening host, the number of the link by which it sends. `place`: by the number of a node, which of
-    the listening hosts it is, or -1. `skipped_ps`: how much time has passed while the engine's clock stood still.
+    `uplinks`: the number of each listening host's uplink. `place`: the index of each node among the listening hosts,
+    or -1, by the node's number. `skipped_ps`: the time that has passed while the engine's clock stood still.
     """
 
     circuits: CircuitSwitch | None = None
@@ -335,7 +335,7 @@ class LiveVirtualNetwork:
     # -- as `LiveNetwork`
 
     def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
-        """The network itself as the hosts' ports, and an executor that does all work at once."""
+        """The network itself as the hosts' ports, and an executor that does all work immediately."""
         self.listening = hosts
         self.uplinks = np.array([self.network.uplink(host.name) for host in hosts], np.uint32)
         self.place[:] = -1
@@ -353,11 +353,11 @@ class LiveVirtualNetwork:
         return repeating(self.network, traffic)
 
     def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
-        """Write the packets of ports while time passes."""
+        """Write the packets of ports to files during the run."""
         return nullcontext({}) if folder is None else capturing(self.network, self.fabric, places, folder)
 
     def observing(self, asked: Observation | None) -> AbstractContextManager[Noted | None]:
-        """Note what links do over time, and the hops of the followed fragments' packets."""
+        """Record the series of links, and the hops of the followed fragments' packets."""
         if asked is None:
             return nullcontext()
         links, noted = self.engine.links, BARE_FRAME["ina"]
@@ -375,7 +375,7 @@ class LiveVirtualNetwork:
         return port_name(node, self.fabric.port_numbers[node, peer])
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
-        """Take a link down or up; what is on its way over a link that is down is lost."""
+        """Take a link down or up; packets on a link that goes down are lost."""
         self.network.set_link(a, b, up=up)
 
     def interfaces(self) -> dict[str, InterfaceCounters]:
@@ -383,14 +383,14 @@ class LiveVirtualNetwork:
         return {name: counters(self.engine.links, number) for name, number in self.own_links()}
 
     def queue_drops(self) -> dict[str, int]:
-        """What the queue of every port dropped, those of recirculation ports among them."""
+        """The packets that the queue of every port dropped, including those of recirculation ports."""
         dropped = self.engine.links["dropped"]
         loops = self.network.loop_drops().items()
         of_loops = {f"{switch}-recirculation{pipeline}": count for (switch, pipeline), count in loops}
         return {name: int(dropped[number]) for name, number in self.own_links()} | of_loops
 
     def own_links(self) -> Iterator[tuple[str, int]]:
-        """For every port of a host or of a switch of the fabric, the monitor's name for it and the link out of it."""
+        """Yield the monitor's name and the outgoing link of every port of the fabric's hosts and switches."""
         for (node, port), number in self.network.link_at.items():
             if node in self.fabric.tiers:
                 yield port_name(node, port), number
@@ -399,26 +399,26 @@ class LiveVirtualNetwork:
 
     @contextmanager
     def beside(self) -> Iterator[Self]:
-        """The network itself. Leaving the block ends everything that still lasts."""
+        """Yield the network itself. Leaving the block ends all actions in progress."""
         try:
             yield self
         finally:
             self.ends.end_due(inf)
 
     def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
-        """Call `begin` now, and `end` `lasting_s` seconds later: at once for 0, after the run for None."""
+        """Call `begin` now, and `end` `lasting_s` seconds later: immediately for 0, after the run for None."""
         begin()
         over = self.ends.add(inf if lasting_s is None else self.moment + self.moments(lasting_s), end)
         self.ends.end_due(self.moment)
         return over
 
     def settle(self, switch: str) -> None:
-        """Do nothing: a switch takes no time."""
+        """Do nothing: a switch processes packets in no time."""
 
     # -- as `Ports`
 
     def problems(self) -> Mapping[str, int]:
-        """Empty: nothing can go wrong with ports in memory."""
+        """Empty: ports in memory do not fail."""
         return {}
 
     @property
@@ -427,7 +427,7 @@ class LiveVirtualNetwork:
         return self.skipped_ps + self.engine.now_ps
 
     def moments(self, seconds: float) -> int:
-        """So many seconds in picoseconds."""
+        """Convert seconds to picoseconds."""
         return round(seconds * PS_PER_S)
 
     def now(self) -> float:
@@ -435,22 +435,22 @@ class LiveVirtualNetwork:
         return self.moment / PS_PER_S
 
     def sleep(self, seconds: float) -> None:
-        """Let so much time pass; what is due to end meanwhile ends at its time."""
+        """Let `seconds` pass; actions that are due in the meantime end at their time."""
         self.run_to(self.moment + max(1, self.moments(seconds)))
 
     def run_to(self, until: int) -> None:
-        """Let time pass to a moment; what is due to end meanwhile ends at its time."""
+        """Let time pass to a moment; actions that are due in the meantime end at their time."""
         while (soonest := self.ends.soonest) is not None and soonest <= until:
             self.advance(int(soonest))
             self.ends.end_due(soonest)
         self.advance(until)
 
     def advance(self, until: int) -> None:
-        """Let everything happen until then.
+        """Simulate all events up to a moment.
 
-        Where nothing is under way for longer than `LONGEST_WAIT_S`, the engine's clock, which counts picoseconds in 64
-        bits, stands still meanwhile: what is noted of links and packets leaves such a time out. Raises `RunError`
-        where the clock ends.
+        If no packet is in flight for longer than `LONGEST_WAIT_S`, the engine's clock, which counts picoseconds in 64
+        bits, stands still in the meantime: observations of links and packets omit this time. Raises `RunError` if the
+        clock overflows.
         """
         waits_ps = until - self.moment
         if waits_ps > LONGEST_WAIT_S * PS_PER_S and self.engine.next_ps() is None:
@@ -461,11 +461,11 @@ class LiveVirtualNetwork:
             self.engine.run(until - self.skipped_ps)
 
     def is_quiet(self) -> bool:
-        """Whether nothing waits in the inbox."""
+        """Whether the inbox is empty."""
         return self.engine.is_inbox_empty
 
     def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
-        """Sleep tick by tick. The engine runs only to ticks by which something happens in the network."""
+        """Sleep tick by tick. The engine runs only to ticks by which the network has an event."""
         passed, moment = [], self.moment
         while moment / PS_PER_S < due and self.is_quiet():
             happens = self.next_moment
@@ -477,13 +477,13 @@ class LiveVirtualNetwork:
 
     @property
     def next_moment(self) -> float:
-        """When a packet arrives anywhere, a source sends or something ends next, in picoseconds."""
+        """The time of the next arrival of a packet, sending of a source, or end of an action, in picoseconds."""
         under_way = self.engine.next_ps()
         times = (None if under_way is None else self.skipped_ps + under_way, self.ends.soonest)
         return min((at for at in times if at is not None), default=inf)
 
     def accepts_from(self) -> FloatArray:
-        """Now: a host's own queue has no end."""
+        """Always now: a host's own queue is unlimited."""
         return np.full(len(self.listening), -inf)
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
@@ -496,14 +496,14 @@ class LiveVirtualNetwork:
         return [batch.counts.copy() for batch in batches]
 
     def receive(self) -> Packets:
-        """The INA packets that have come to the listening hosts since the last call."""
+        """The INA packets that have arrived at the listening hosts since the last call."""
         arrived = self.engine.take()
         frames, hosts = arrived["frame"], self.place[arrived["node"]]
         return Packets.all_of(head_of(frames), frames["values"], hosts).where(hosts >= 0)
 
 
 class EngineClock:
-    """The time of an engine in nanoseconds, for switches; 0 as long as there is no engine."""
+    """The time of an engine in nanoseconds, for switches; 0 until the engine is set."""
 
     def __init__(self) -> None:
         self.engine: Engine | None = None
@@ -515,9 +515,9 @@ class EngineClock:
 def running(
     path: Path, installed: Entries, progress: Callable[[float], None], clock: EngineClock
 ) -> dict[str, InProcessSwitch]:
-    """The switches that run the program in this file, with their entries, by name.
+    """Start the switches with the program in this file, install their entries, and return them by name.
 
-    `progress` is given the share of them that is ready.
+    `progress` gets the fraction of switches that are ready.
     """
     program, found = read_program(path), {}
     for number, entries in enumerate(installed.switches):
@@ -528,7 +528,7 @@ def running(
 
 
 def counters(links: NDArray[np.void], number: int) -> InterfaceCounters:
-    """The counters of the port at the near end of a link. Its other direction has the number's lowest bit inverted."""
+    """The counters of the port at the sending end of a link. The lowest bit of the number selects the direction."""
     out, back = links[number], links[number ^ 1]
     return InterfaceCounters(
         received_bytes=int(back["received_bytes"]),

@@ -1,6 +1,6 @@
-"""What every world offers: a network that is up, whose hosts send and receive and whose switches run the P4 program.
+"""The interface of all worlds: a running network whose hosts send and receive and whose switches run the P4 program.
 
-A new world is one file beside this one, with a class that has the members of `World`, and one line in
+To add a world, write a class with the members of `World` in a file beside this one, and add a line to
 `inakit.experiments.worlds.registry`.
 """
 
@@ -30,11 +30,10 @@ from inakit.traffic.sockets.ports import HostPort, Ports, RepeatedFrames
 
 @dataclass(frozen=True)
 class Observation:
-    """What is to be noted.
+    """The observation of a run: series of links, and followed fragments.
 
-    `interval_s`: the length of an interval of links' series, of which there is room for `points`; where time goes
-    beyond them, intervals become longer. `every`: fragments whose sequence number it divides are followed, with at most
-    `hops` hops of packets in all.
+    `interval_s`: the length of the links' intervals, at most `points` of them; a longer run makes the intervals longer.
+    `every`: a fragment is followed if `every` divides its sequence number, with at most `hops` packet hops in all.
     """
 
     interval_s: float
@@ -45,7 +44,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Noted:
-    """What has been noted. `links` has the two ends of each link, and `rates_bps` its rate, both by its number."""
+    """The observations of a run. `links` has the two ends of each link, and `rates_bps` its rate, by its number."""
 
     links: Sequence[tuple[str, str]]
     rates_bps: Sequence[float]
@@ -54,7 +53,7 @@ class Noted:
 
 
 Endpoints = AbstractContextManager[tuple[Ports, Executor]]
-"""A context in which the ports of hosts are open; the executor runs what may take long beside them."""
+"""A context in which the ports of hosts are open; the executor runs lengthy work beside them."""
 
 
 class Feature(StrEnum):
@@ -70,10 +69,10 @@ class Feature(StrEnum):
 
 @dataclass(frozen=True)
 class Wiring:
-    """How a network is built, apart from what its fabric says.
+    """The options for building a network that are not part of its fabric.
 
     With an `interconnect` its optical links exist only as circuits. `queue_packets` is the length of the queue before
-    every link; None is the world's own. Switches that write logs write them to `folder`.
+    every link; None selects the world's default. `folder` is the folder of the switches' logs, if they write any.
     """
 
     interconnect: Interconnect | None = None
@@ -82,12 +81,12 @@ class Wiring:
 
 
 class Beside(Protocol):
-    """Carries out actions on a network while a run goes on in it."""
+    """Carries out actions on a network during a run."""
 
     def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
         """Call `begin` soon, and `end` after `lasting_s` seconds of the network's time; for None, after the run.
 
-        The run does not wait for either. The future has the error that one of them raised.
+        The run does not wait for either function. The future holds an error that one of them raised.
         """
         ...
 
@@ -97,7 +96,7 @@ class LiveNetwork(Protocol):
 
     @property
     def fabric(self) -> Fabric:
-        """The fabric, with the capacities that its links have now."""
+        """The fabric, with its links' current capacities."""
         ...
 
     @property
@@ -112,7 +111,7 @@ class LiveNetwork(Protocol):
 
     @property
     def circuits(self) -> CircuitSwitch | None:
-        """What sets the circuits of the network's interconnect; None without one."""
+        """The circuit switch of the network's interconnect; None without an interconnect."""
         ...
 
     def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
@@ -124,7 +123,7 @@ class LiveNetwork(Protocol):
         ...
 
     def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[None]:
-        """A context in which hosts send frames over and over, beside whatever else they do."""
+        """A context in which hosts send frames repeatedly, beside all other traffic."""
         ...
 
     def monitor(self) -> Monitor:
@@ -132,27 +131,27 @@ class LiveNetwork(Protocol):
         ...
 
     def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
-        """Keep the packets of switch ports as files in `folder`; gives their counts when the block is over."""
+        """Write the packets of switch ports to files in `folder`; yield a mapping that gets their counts at the end."""
         ...
 
     def observing(self, asked: Observation | None) -> AbstractContextManager[Noted | None]:
-        """Note what is asked for; gives what has been noted when the block is over. None notes nothing."""
+        """Record the requested observations; yield an object that has them after the block. None records nothing."""
         ...
 
     def beside(self) -> AbstractContextManager[Beside]:
-        """A context for actions beside a run. Leaving the block ends all that lasts until the end of the run."""
+        """A context for actions beside a run. Leaving the block ends all actions in progress."""
         ...
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
-        """Take the link between two nodes down or up. A link that is down loses what is sent over it either way."""
+        """Take the link between two nodes down or up. A link that is down loses all packets of both directions."""
         ...
 
     def settle(self, switch: str) -> None:
-        """Return when a switch whose links are down has nothing left to work on."""
+        """Return when a switch whose links are down has processed all packets."""
         ...
 
     def interface_name(self, node: str, peer: str) -> str:
-        """What the monitor calls the interface by which `node` sends to `peer`."""
+        """The monitor's name for the interface by which `node` sends to `peer`."""
         ...
 
 
@@ -161,7 +160,7 @@ class World(Protocol):
 
     @property
     def name(self) -> str:
-        """What the command line calls the world."""
+        """The world's name on the command line."""
         ...
 
     @property
@@ -176,27 +175,27 @@ class World(Protocol):
 
     @property
     def real_time(self) -> bool:
-        """Whether its time is this machine's, whose processors then limit what can be run."""
+        """Whether runs take place in real time, so that this machine's processors limit them."""
         ...
 
     def check(self) -> None:
-        """Raise `MachineError` where this machine lacks what the world needs."""
+        """Raise `MachineError` if this machine lacks a requirement of the world."""
         ...
 
     def check_fabric(self, fabric: Fabric) -> None:
-        """Raise `MachineError` where this machine cannot hold so large a network, `FabricError` for an unfit one."""
+        """Raise `MachineError` if the network is too large for this machine, `FabricError` for an unsuitable fabric."""
         ...
 
     def check_tools(self, needed: Collection[Feature]) -> None:
-        """Raise `MachineError` where this machine lacks a tool that one of these features needs."""
+        """Raise `MachineError` if this machine lacks a tool that one of these features needs."""
         ...
 
     def up(
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> AbstractContextManager[LiveNetwork]:
-        """A network of the fabric with these entries in its switches, up until the block ends.
+        """A context with a network of the fabric that has these entries in its switches.
 
-        `progress` is told the fraction that is set up.
+        `progress` gets the fraction that is set up.
         """
         ...
 
@@ -205,7 +204,7 @@ class RealTimeNetwork(LiveNetwork, Protocol):
     """A network in real time, whose rates can be changed while it is up."""
 
     def set_capacities(self, fabric: Fabric, interconnect: Interconnect | None = None) -> None:
-        """Give every link the capacity that it has in `fabric`, and every optical port its rate in `interconnect`."""
+        """Set every link to its capacity in `fabric`, and every optical port to its rate in `interconnect`."""
         ...
 
     def watched(self) -> Watched:
@@ -219,10 +218,10 @@ class RealTimeWorld(World, Protocol):
     def up(
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> AbstractContextManager[RealTimeNetwork]:
-        """As in `World`."""
+        """See `World.up`."""
         ...
 
 
 def in_real_time(world: World) -> TypeGuard[RealTimeWorld]:
-    """Whether a world's time is this machine's."""
+    """Whether a world runs in real time."""
     return world.real_time

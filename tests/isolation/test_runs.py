@@ -50,6 +50,6 @@ def test_attacked_jobs_end_exact_and_the_hosts_are_named(switch: str, policy: st
     assert min(found.packets for found in away.values()) > 30
     for host, job in HOSTILE.items():
         packets, port = away[host].packets, away[host].port
-        line = f"turned away {packets:,} packets that came from {host} (port {port}): not admitted"
+        line = f"turned away {packets:,} packets from {host} (port {port}): not admitted"
         assert line in said.getvalue()
         assert f"{host} attacks job {job} at 1 Mbit/s" in said.getvalue()

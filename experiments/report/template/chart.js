@@ -9,7 +9,7 @@ function timeScale(planner, width) {
   return linear([0, endOf(planner) || 1], [CHART_MARGIN.left, width - CHART_MARGIN.right]);
 }
 
-/** When a planner's run ended. */
+/** The end of a planner's run. */
 function endOf(planner) {
   const ends = planner.iterations.map((each) => (each.started_s || 0) + each.time_s);
   return Math.max(planner.series.end_s, ...ends, 0);
@@ -23,7 +23,7 @@ function timeAxis(svg, x, height) {
   add(svg, "g", {class: "axis", transform: `translate(0,${height - CHART_MARGIN.bottom})`}).call(axis);
 }
 
-/** A chart over time without what it shows: its caption, its axes, and where times and values are; `label` tells it. */
+/** An empty chart over time: its caption, axes and scales; `label` describes it to screen readers. */
 function chartFrame(parent, planner, {title, label, text, peak, height}) {
   const width = Math.max(CHART_PX[0], Math.min(CHART_PX[1], parent.node().clientWidth - 20));
   const figure = add(parent, "figure", {class: "chart"});
@@ -55,7 +55,7 @@ function lineChart(parent, planner, {title, lines, text, most = 0, height = 132}
   drawCursor(svg, planner, x, height);
 }
 
-/** One line. The first of several is the widest, so that lines on top of each other are all seen. */
+/** One line. The first of several is the widest, so that overlapping lines stay visible. */
 function drawLine(svg, line, starts, end, x, y, wide) {
   const points = line.values.map((value, place) => [starts[place], value]);
   if (line.values.length) points.push([Math.max(end, starts[starts.length - 1]), line.values[line.values.length - 1]]);
@@ -68,7 +68,7 @@ function drawLine(svg, line, starts, end, x, y, wide) {
     .style("stroke", line.color).style("stroke-width", `${line.dash ? 1.7 : wide}px`);
 }
 
-/** Thin lines where iterations begin, and bands where faults last. */
+/** Thin lines at the beginnings of iterations, and bands for the durations of faults. */
 function drawMoments(svg, planner, x, height) {
   const bottom = height - CHART_MARGIN.bottom;
   for (const event of planner.events.filter((each) => each.at_s !== null)) {
@@ -82,7 +82,7 @@ function drawMoments(svg, planner, x, height) {
   }
 }
 
-/** The line at the chosen time; pointing chooses it while a button is down. */
+/** The line at the chosen time; dragging the pointer chooses the time. */
 function drawCursor(svg, planner, x, height) {
   add(svg, "line", {class: "cursor", y1: CHART_MARGIN.top, y2: height - CHART_MARGIN.bottom}).datum({x});
   moveCursors(planner);
@@ -93,7 +93,7 @@ function drawCursor(svg, planner, x, height) {
   });
 }
 
-/** Move the lines at the chosen time in all charts to that time. */
+/** Move the time lines of all charts to the chosen time. */
 function moveCursors(planner) {
   const at = state.at === null ? null : planner.series.starts_s[state.at];
   d3.selectAll(".cursor").style("display", at === null ? "none" : null);
@@ -101,7 +101,7 @@ function moveCursors(planner) {
   d3.selectAll(".cursor").each(function ({x}) { d3.select(this).attr("x1", x(at)).attr("x2", x(at)); });
 }
 
-/** Mean and most of some values, in words. */
+/** The mean and the maximum of values, in words. */
 function summaryOf(values, text) {
-  return values.length ? `mean ${text(d3.mean(values))}, most ${text(d3.max(values))}` : "nothing";
+  return values.length ? `mean ${text(d3.mean(values))}, maximum ${text(d3.max(values))}` : "no values";
 }

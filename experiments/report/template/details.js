@@ -1,5 +1,5 @@
 "use strict";
-// What is known of the thing that is pointed at or chosen: its figures, its counters, and its series.
+// The details of the node, link or job under the pointer or chosen: its figures, its counters, and its series.
 
 /** The panel beside the drawing. */
 function detailsPanel(parent, run) {
@@ -18,10 +18,10 @@ function detailsPanel(parent, run) {
   });
 }
 
-/** What to do, and the jobs, as long as nothing is chosen. */
+/** Instructions and the jobs, while nothing is chosen. */
 function nothingChosen(panel, planner) {
   add(panel, "h3", {class: "hint"}, "Point at a link, a switch or a host");
-  add(panel, "p", {class: "hint"}, "Its figures, counters and series are shown here. A click keeps them; so does Enter.");
+  add(panel, "p", {class: "hint"}, "Its figures, counters and series are shown here. Click or press Enter to keep them.");
   jobButtons(panel, planner.jobs);
   if (planner.fragments && planner.fragments.followed) fragmentTable(panel, planner.fragments);
 }
@@ -32,9 +32,9 @@ function jobButtons(panel, jobs) {
   jobs.forEach((job) => button(line, `job ${job.number}`, () => choose({selected: {kind: "job", id: job.number}, pointed: null})));
 }
 
-/** Where fragments spent their time. */
+/** The parts of the fragments' times. */
 function fragmentTable(panel, fragments) {
-  add(panel, "h4", {}, `Where fragments spent their time (${countText(fragments.followed)} followed)`);
+  add(panel, "h4", {}, `Time per fragment (${countText(fragments.followed)} followed)`);
   const rows = Object.entries(fragments.seconds).filter(([part]) => !part.startsWith("result_"));
   const longest = Math.max(...rows.map(([, times]) => times.max));
   sortedTable(panel, {
@@ -47,7 +47,7 @@ function fragmentTable(panel, fragments) {
   });
 }
 
-/** A heading with a button that lets go of what is chosen. */
+/** A heading with a button that clears the choice. */
 function detailsHeading(panel, kind, name) {
   const line = add(panel, "div", {class: "details-heading"});
   const heading = add(line, "h3");
@@ -64,7 +64,7 @@ function linkDetails(panel, run, planner, number) {
   fact(list, "capacity", `${rateText(facts.capacity)}${facts.delay ? `, delay ${timeText(facts.delay)}` : ""}`);
   fact(list, "load planned", `${rateText(facts.planned)} (${shareText(facts.planned === null ? null : facts.planned / facts.capacity)})`);
   fact(list, "load measured", `${rateText(facts.measured)} (${shareText(facts.measured === null ? null : facts.measured / facts.capacity)})`);
-  fact(list, "off the plan", deviationText(facts.off));
+  fact(list, "deviation from the plan", deviationText(facts.off));
   fact(list, "bytes", `planned ${sizeText(facts.plannedBytes)}, measured ${sizeText(facts.measuredBytes)}`);
   if (facts.drops !== null) fact(list, "queue dropped", countText(facts.drops));
   if (state.at !== null && facts.used) {
@@ -80,7 +80,7 @@ function linkDetails(panel, run, planner, number) {
   queueChart(panel, planner, number);
 }
 
-/** A chart of a rate over time, with the planned one. */
+/** A chart of a rate over time, with the planned rate. */
 function rateChart(panel, planner, title, values, planned) {
   const lines = [{name: "measured", values, color: "var(--accent)", area: true}];
   if (planned) lines.push({name: "planned", values: values.map(() => planned), color: "var(--plan)", dash: true});
@@ -93,9 +93,9 @@ function queueChart(panel, planner, number) {
   if (!waiting) return;
   const tenths = (values) => values.map((value) => value / 10);
   lineChart(panel, planner, {
-    title: "packets that wait", text: packetText,
+    title: "waiting packets", text: packetText,
     lines: [{name: "mean", values: tenths(waiting), color: "var(--accent)", area: true},
-            {name: "most", values: tenths(most), color: "var(--plan)"}],
+            {name: "maximum", values: tenths(most), color: "var(--plan)"}],
   });
 }
 
@@ -115,33 +115,33 @@ function nodeDetails(panel, run, planner, id) {
   const held = planner.series.held[id];
   if (held) {
     const values = held.map((tenths) => tenths / 10);
-    lineChart(panel, planner, {title: "fragments whose sums it holds", text: fragmentText, lines: [{values, color: "var(--accent)", area: true}]});
+    lineChart(panel, planner, {title: "fragments held", text: fragmentText, lines: [{values, color: "var(--accent)", area: true}]});
   }
   const rates = sumOfRates(planner, sends);
-  if (rates) rateChart(panel, planner, node.tier ? "what it sends, all links" : "what it sends", rates, d3.sum(sends, (facts) => facts.planned));
+  if (rates) rateChart(panel, planner, node.tier ? "sending rate, all links" : "sending rate", rates, d3.sum(sends, (facts) => facts.planned));
   const inward = sumOfRates(planner, receives);
-  if (inward) rateChart(panel, planner, "what it receives", inward, d3.sum(receives, (facts) => facts.planned));
+  if (inward) rateChart(panel, planner, "receiving rate", inward, d3.sum(receives, (facts) => facts.planned));
 }
 
-/** The sum of a figure of links in words. */
+/** The sum of a figure over links, in words. */
 function sumText(links, figure) {
   return links.every((facts) => facts[figure] === null) ? NOTHING : rateText(d3.sum(links, (facts) => facts[figure]));
 }
 
-/** The rates of several links added up over time; null where none is known. */
+/** The sum of several links' rates over time; null if no rate is known. */
 function sumOfRates(planner, links) {
   const known = links.filter((facts) => facts.used);
   if (!known.length) return null;
   return planner.series.starts_s.map((_, place) => d3.sum(known, (facts) => (facts.used[place] / 1000) * facts.capacity));
 }
 
-/** A switch: where it aggregates, and what it counted. */
+/** A switch: its aggregators, and its counters. */
 function switchDetails(panel, planner, id, node) {
   detailsHeading(panel, "switch", node.name);
   const found = planner.switches.find((each) => each.node === id);
   const list = add(panel, "dl");
   const slots = node.slots === null ? "" : `, ${countText(node.slots)} slots each`;
-  fact(list, "aggregates", node.ina ? `it can: ${node.pipelines} pipeline${node.pipelines > 1 ? "s" : ""}${slots}` : "it cannot");
+  fact(list, "aggregates", node.ina ? `yes: ${node.pipelines} pipeline${node.pipelines > 1 ? "s" : ""}${slots}` : "no");
   if (found) fact(list, "aggregation ratio", `planned ${ratioText(found.planned_ratio)}, measured ${ratioText(found.measured_ratio)}`);
   for (const tree of planner.trees) {
     for (const each of tree.aggregators.filter((aggregator) => aggregator.node === id)) {
@@ -156,7 +156,7 @@ function switchDetails(panel, planner, id, node) {
   counts.forEach(([name, count]) => fact(counted, name.replace(/_/g, " "), countText(count)));
 }
 
-/** A host: its part in jobs, and its rate in each iteration. */
+/** A host: its role in jobs, and its rate in each iteration. */
 function hostDetails(panel, planner, id, node) {
   const works = planner.jobs.filter((job) => job.workers.includes(id));
   const serves = planner.jobs.filter((job) => job.servers.includes(id));
@@ -174,7 +174,7 @@ function hostDetails(panel, planner, id, node) {
   });
 }
 
-/** A job: its figures, its iterations, and what its workers send together. */
+/** A job: its figures, its iterations, and the total rate of its workers. */
 function jobDetails(panel, run, planner, number) {
   const job = planner.jobs.find((each) => each.number === number);
   detailsHeading(panel, "job", String(number));
@@ -199,5 +199,5 @@ function jobDetails(panel, run, planner, number) {
   });
   const uplinks = allLinks(run, planner).filter((facts) => job.workers.includes(facts.from));
   const rates = sumOfRates(planner, uplinks);
-  if (rates) rateChart(panel, planner, "what its workers send together", rates, null);
+  if (rates) rateChart(panel, planner, "total rate of its workers", rates, null);
 }

@@ -1,7 +1,7 @@
 "use strict";
-// Elements of the page, and what is chosen on it. Text goes in as text only, so that no name is taken for markup.
+// Elements of the page, and the user's choices on it. Text is inserted as text only, so that no name becomes markup.
 
-/** Add an element to a selection; attributes whose value is null are left out. */
+/** Add an element to a selection; attributes whose value is null are omitted. */
 function add(parent, tag, attributes = {}, text = null) {
   const element = parent.append(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -10,7 +10,7 @@ function add(parent, tag, attributes = {}, text = null) {
   return text === null ? element : element.text(text);
 }
 
-/** Add a shape to an element of an SVG, quickly: a drawing has thousands. */
+/** Add a shape to an element of an SVG. This has to be fast: a drawing has thousands of shapes. */
 function shape(parent, tag, attributes) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const name in attributes) {
@@ -32,7 +32,7 @@ function button(parent, text, act, attributes = {}) {
   return add(parent, "button", {type: "button", ...attributes}, text).on("click", act);
 }
 
-/** A group of buttons of which one is pressed; returns a function that presses the one with a value. */
+/** A group of buttons of which one is pressed; returns a function that presses the button of a value. */
 function choice(parent, label, options, act) {
   const group = add(parent, "div", {class: "choice", role: "group", "aria-label": label});
   add(group, "span", {class: "label", "aria-hidden": "true"}, label);
@@ -54,35 +54,35 @@ function selector(parent, label, options, act) {
   return (chosen) => list.property("selectedIndex", Math.max(0, options.findIndex(([value]) => value === chosen)));
 }
 
-/** A row of name and value in a list of facts. */
+/** A name and its value in a list of facts. */
 function fact(list, name, value) {
   add(list, "dt", {}, name);
   return add(list, "dd", {}, value);
 }
 
-/** A mark of a planner's colour. */
+/** A mark in a planner's colour. */
 function chip(parent, color) {
   add(parent, "span", {class: "chip", "aria-hidden": "true"}).style("background", color);
 }
 
-/** A verdict as a sign and a word. */
+/** A verdict as a symbol and a word. */
 function verdictMark(parent, verdict) {
   const mark = add(parent, "span", {class: `verdict ${GOOD_VERDICTS.includes(verdict) ? "good" : "bad"}`});
   add(mark, "span", {"aria-hidden": "true"}, `${VERDICT_SIGNS[verdict] || "?"} `);
   add(mark, "span", {}, verdict);
 }
 
-/** What is chosen: run, planner, job and tree (null is all), what links show, the time, and the thing in the details. */
+/** The choices: run, planner, job and tree (null is all), the links' figure, the time, and the item in the details. */
 const state = {run: 0, planner: 0, job: null, tree: null, show: "measured", at: null, selected: null, pointed: null};
 const listeners = [];
 
-/** Call `act` with the names of what has changed whenever one of `names` changes, and once now. */
+/** Call `act` with the names of the changed choices whenever one of `names` changes, and once now. */
 function whenever(names, act) {
   listeners.push([names, act]);
   act();
 }
 
-/** Choose something else. */
+/** Change choices. */
 function choose(changes) {
   const changed = Object.keys(changes).filter((name) => state[name] !== changes[name]);
   Object.assign(state, changes);

@@ -1,5 +1,5 @@
 "use strict";
-// The drawing of a fabric: a row for each tier, a line for each direction of a link, and what they carry.
+// The drawing of a fabric: a row for each tier, a line for each direction of a link, and the links' loads.
 
 const FABRIC_MARGIN = {x: 46, top: 34, bottom: 40};
 const NEAR_PX = 7;
@@ -10,7 +10,7 @@ const MOST_SWITCH_PX = 84;
 const DEVIATION_SHOWN = 0.1;
 const OVER_COLOR = "#d55e00";
 
-/** What a directed link of a run is and carries, by its number. */
+/** The properties and the load of a directed link, by its number. */
 function linkFacts(run, planner, number) {
   const fabric = run.fabrics[planner.fabric];
   const link = fabric.links[number >> 1];
@@ -30,7 +30,7 @@ function linkFacts(run, planner, number) {
   };
 }
 
-/** All directed links of a planner, made once. */
+/** All directed links of a planner, computed once. */
 const factsOfPlanner = new WeakMap();
 function allLinks(run, planner) {
   if (!factsOfPlanner.has(planner)) {
@@ -40,14 +40,14 @@ function allLinks(run, planner) {
   return factsOfPlanner.get(planner);
 }
 
-/** The rate of a link that the drawing shows: measured at the chosen time, or of the whole run, or planned. */
+/** The rate of a link in the drawing: measured at the chosen time or over the whole run, or planned. */
 function shownRate(facts, planner) {
   if (state.show === "planned") return facts.planned || 0;
   if (state.at !== null) return facts.used ? (facts.used[state.at] / 1000) * facts.capacity : 0;
   return facts.measured || 0;
 }
 
-/** The trees that are chosen. */
+/** The chosen trees. */
 function chosenTrees(planner) {
   return planner.trees.filter(
     (tree) => (state.job === null || tree.job === state.job) && (state.tree === null || tree.number === state.tree));
@@ -72,7 +72,7 @@ function deviationColor() {
   return linear([-DEVIATION_SHOWN, 0, DEVIATION_SHOWN], colors).clamp(true);
 }
 
-/** Where links meet the nodes: each node's links upwards, and those downwards, side by side along its edge. */
+/** The points at which links meet nodes: side by side along a node's edge, separately for links up and down. */
 function sidesOf(fabric) {
   const ends = fabric.nodes.map(() => ({up: [], down: []}));
   fabric.links.forEach((link, number) => {
@@ -91,7 +91,7 @@ function sidesOf(fabric) {
   return share;
 }
 
-/** The drawing of one run. It redraws itself when what it shows is chosen anew. */
+/** The drawing of one run. It redraws itself when the choices change. */
 class FabricDrawing {
   constructor(parent, tools, run) {
     this.run = run;
@@ -102,8 +102,8 @@ class FabricDrawing {
     button(this.tools, "All", () => this.zoomTo(1, 0), {title: "show the whole fabric"});
     this.svg = add(this.box, "svg", {
       class: "fabric", tabindex: 0, role: "application",
-      "aria-label": "Drawing of the fabric. Arrow keys go from node to node, L and Shift L through the links of a node, " +
-        "Enter chooses, Escape leaves, plus and minus make it wider and narrower. The tables below have the same.",
+      "aria-label": "Drawing of the fabric. Arrow keys move from node to node, L and Shift L through the links of a node, " +
+        "Enter chooses, Escape clears, plus and minus make it wider and narrower. The tables below have the same data.",
     });
     this.layer = add(this.svg, "g");
     this.tip = add(this.box, "div", {class: "tip", "aria-hidden": "true"});
@@ -116,7 +116,7 @@ class FabricDrawing {
   get planner() { return this.run.planners[state.planner]; }
   get fabric() { return this.run.fabrics[this.planner.fabric]; }
 
-  /** Take keys and the pointer. */
+  /** Handle keys and the pointer. */
   listen() {
     this.svg.on("keydown", () => this.key(d3.event));
     this.svg.on("mousemove", () => this.point(this.nearest(d3.mouse(this.svg.node()))));
@@ -135,7 +135,7 @@ class FabricDrawing {
     new ResizeObserver(() => requestAnimationFrame(() => this.fit())).observe(this.box.node());
   }
 
-  /** Draw anew where the box has another width than when it was last drawn. */
+  /** Redraw if the width of the box has changed since the last drawing. */
   fit() {
     if (this.box.node().clientWidth !== this.boxWidth) this.draw();
   }
@@ -146,7 +146,7 @@ class FabricDrawing {
     this.zoomTo(factor, at - ((at - this.shift) * factor) / this.factor);
   }
 
-  /** Draw so many times as wide as the box, shifted. */
+  /** Draw at a multiple of the width of the box, shifted. */
   zoomTo(factor, shift) {
     this.factor = factor;
     this.shift = Math.min(0, Math.max(this.width * (1 - factor), shift));
@@ -199,19 +199,19 @@ class FabricDrawing {
     return {a: [a[0] + dx, a[1] + dy], b: [b[0] + dx, b[1] + dy], bend};
   }
 
-  /** Whether something of a directed link is in the box. */
+  /** Whether a part of a directed link is in the box. */
   visible({a, b}) {
     return Math.max(a[0], b[0]) > -20 && Math.min(a[0], b[0]) < this.width + 20;
   }
 
-  /** The path of a course. */
+  /** The SVG path of a link's course. */
   path({a, b, bend}) {
     const end = `${b[0].toFixed(1)},${b[1].toFixed(1)}`;
     const start = `M${a[0].toFixed(1)},${a[1].toFixed(1)}`;
     return bend ? `${start}Q${(a[0] + b[0]) / 2},${a[1] - 2 * bend} ${end}` : `${start}L${end}`;
   }
 
-  /** Draw every cable thinly, and over it each direction that has a load. */
+  /** Draw every cable as a thin line, and over it each direction with a load. */
   drawLinks() {
     const links = allLinks(this.run, this.planner);
     const color = state.show === "deviation" ? deviationColor() : loadColor();
@@ -245,7 +245,7 @@ class FabricDrawing {
     this.layer.insert("path", "g").attr("class", "idle").attr("d", idle.join("")).attr("stroke-opacity", faint.toFixed(2));
   }
 
-  /** An arrowhead on a directed link, nearer to its sender, in the colour of its line. */
+  /** An arrowhead on a directed link, near its sender, in the colour of its line. */
   drawArrow(group, {a, b, bend}, fill, kinds) {
     const part = bend ? 0.5 : 0.4;
     const [x, y] = [a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1]) - bend];
@@ -254,14 +254,14 @@ class FabricDrawing {
     shape(group, "path", {class: `arrow ${kinds || ""}`, d: "M5,0L-3.5,-3.6L-3.5,3.6Z", transform: place, fill});
   }
 
-  /** The colour of a link's line; null for one that has nothing to show. */
+  /** The colour of a link's line; null for a link without a figure. */
   strokeOf(facts, share, trees, color) {
     if (state.show === "trees") return trees ? treeColor(this.planner, trees[0]) : null;
     if (state.show === "deviation") return facts.off === null ? null : color(facts.off);
     return share > 1.0005 ? OVER_COLOR : color(share);
   }
 
-  /** Which links and nodes belong to the chosen trees; `some`: whether not all are chosen. */
+  /** The links and nodes of the chosen trees; `some`: whether some trees are not chosen. */
   emphasis() {
     const byLink = new Map();
     const nodes = new Set();
@@ -303,7 +303,7 @@ class FabricDrawing {
     });
   }
 
-  /** Write names of nodes and rates of links where there is room for them. */
+  /** Write names of nodes and rates of links where they fit. */
   drawLabels() {
     const group = add(this.layer, "g", {class: "labels", "aria-hidden": "true"});
     const taken = [];
@@ -317,7 +317,7 @@ class FabricDrawing {
     this.labelLinks(group, taken, free);
   }
 
-  /** The name of a node: in a switch where it fits, below a host. A Σ for each tree that a switch sums. */
+  /** The name of a node: inside a switch if it fits, below a host. A Σ for each tree that a switch sums. */
   nameNode(group, node, number, box, taken, free) {
     const wide = node.name.length * LETTER_PX;
     const trees = this.sums.get(number) || [];
@@ -337,7 +337,7 @@ class FabricDrawing {
     add(group, "text", {x: box.x, y: room[3] - 2}, node.name);
   }
 
-  /** The rates of the most loaded links, each beside its own line near its sender, where nothing else is. */
+  /** The rates of the most loaded links, each beside its line near the sender, if the place is free. */
   labelLinks(group, taken, free) {
     if (this.courses.size > 900 || state.show === "trees") return;
     const [size, unit] = this.rateUnit();
@@ -367,7 +367,7 @@ class FabricDrawing {
     }
   }
 
-  /** Whether the line of another link goes through the place of a label. */
+  /** Whether the line of another link crosses the place of a label. */
   crossed(x, y, wide, own) {
     for (const number of this.loaded) {
       const {a, b} = this.courses.get(number);
@@ -376,12 +376,12 @@ class FabricDrawing {
     return false;
   }
 
-  /** The unit in which links' rates are written. */
+  /** The unit of the links' rates. */
   rateUnit() {
     return unitOf(d3.max(allLinks(this.run, this.planner), (facts) => shownRate(facts, this.planner)) || 1, RATE_UNITS);
   }
 
-  /** The thing at a point: a node, else the nearest link. */
+  /** The item at a point: a node, else the nearest link. */
   nearest([x, y]) {
     let best = null;
     let least = NEAR_PX;
@@ -396,19 +396,19 @@ class FabricDrawing {
     return best;
   }
 
-  /** Show something in the details and in a tip, as long as it is pointed at. */
+  /** Show an item in the details and in a tooltip while the pointer is on it. */
   point(found) {
     if (JSON.stringify(found) !== JSON.stringify(state.pointed)) choose({pointed: found});
   }
 
-  /** Mark what is pointed at and what is chosen. */
+  /** Mark the item under the pointer and the chosen item. */
   mark() {
     this.layer.selectAll(".mark").remove();
     for (const [what, thing] of [["chosen", state.selected], ["pointed", state.pointed]]) this.markOne(what, thing);
     this.tell();
   }
 
-  /** Mark one thing. */
+  /** Mark one item. */
   markOne(what, thing) {
     if (!thing) return;
     if (thing.kind === "link" && this.courses.has(thing.id)) {
@@ -421,7 +421,7 @@ class FabricDrawing {
     }
   }
 
-  /** The tip at what is pointed at. */
+  /** The tooltip at the item under the pointer. */
   tell() {
     const thing = state.pointed;
     const course = thing && thing.kind === "link" ? this.courses.get(thing.id) : null;
@@ -437,7 +437,7 @@ class FabricDrawing {
     this.tip.style("left", `${Math.max(4, Math.min(this.width - wide - 4, x - wide / 2))}px`).style("top", `${Math.max(0, y - 52)}px`);
   }
 
-  /** Go through nodes and links by keys. */
+  /** Move through nodes and links by keys. */
   key(event) {
     const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
     const now = state.pointed || state.selected || {kind: "node", id: 0};
@@ -451,7 +451,7 @@ class FabricDrawing {
     event.preventDefault();
   }
 
-  /** The node beside or above another thing. */
+  /** The node beside or above another item. */
   neighbour(thing, across, up) {
     const nodes = this.fabric.nodes;
     const here = thing.kind === "node" ? thing.id : linkFacts(this.run, this.planner, thing.id).from;
@@ -463,7 +463,7 @@ class FabricDrawing {
     return row.reduce((best, id) => (Math.abs(nodes[id].x - nodes[here].x) < Math.abs(nodes[best].x - nodes[here].x) ? id : best));
   }
 
-  /** The next directed link of the node that is pointed at. */
+  /** The next directed link of the current node. */
   nextLink(thing, by) {
     const links = allLinks(this.run, this.planner);
     const node = thing.kind === "node" ? thing.id : this.linksOf === undefined ? links[thing.id].from : this.linksOf;
@@ -474,20 +474,20 @@ class FabricDrawing {
   }
 }
 
-/** How far a point is from the line between two others. */
+/** The distance of a point from the line between two others. */
 function away2(x, y, a, b) {
   const [dx, dy] = [b[0] - a[0], b[1] - a[1]];
   const t = Math.max(0, Math.min(1, ((x - a[0]) * dx + (y - a[1]) * dy) / (dx * dx + dy * dy || 1)));
   return Math.hypot(x - a[0] - t * dx, y - a[1] - t * dy);
 }
 
-/** How far a point is from a bent line. */
+/** The distance of a point from a curved line. */
 function awayFromBend(x, y, a, b, bend) {
   const points = d3.range(0, 1.01, 0.1).map((t) => [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]) - 4 * bend * t * (1 - t)]);
   return d3.min(d3.pairs(points), ([one, other]) => away2(x, y, one, other));
 }
 
-/** The explanation of the drawing's colours. */
+/** The legend of the drawing's colours. */
 function fabricLegend(parent, drawing) {
   const legend = add(parent, "div", {class: "legend"});
   whenever(["show", "planner", "run", "job", "tree", "theme", "at"], () => {
@@ -509,10 +509,10 @@ function fabricLegend(parent, drawing) {
       add(bar, "span", {}, low);
       d3.range(12).forEach((n) => add(bar, "i").style("background", scale(start + ((end - start) * n) / 11)));
       add(bar, "span", {}, high);
-      const what = {measured: "measured load", planned: "planned load", deviation: "measured against planned"}[state.show];
+      const what = {measured: "measured load", planned: "planned load", deviation: "measured relative to planned"}[state.show];
       add(legend, "span", {}, `${what}${state.show === "deviation" ? "" : `; numbers at links in ${drawing.rateUnit()[1]}`}`);
     }
-    add(legend, "span", {}, "each direction of a link has its own line, on the right of the way it goes; Σ: the switch sums");
+    add(legend, "span", {}, "each direction of a link has its own line, on the right in its direction; Σ: the switch sums");
     for (const [kind, name] of [["worker", "worker"], ["server", "parameter server"], ["idle-host", "host without a job"]]) {
       const entry = add(legend, "span", {class: "key"});
       add(entry, "i", {class: `sign ${kind}`, "aria-hidden": "true"});

@@ -1,5 +1,5 @@
 "use strict";
-// Opens the report: unpacks its document, builds its sections, and keeps the theme.
+// Opens the report: unpacks its document, builds its sections, and sets the theme.
 
 /** The document, from the compressed text in the page. */
 async function unpacked() {
@@ -9,13 +9,13 @@ async function unpacked() {
   return new Response(stream).json();
 }
 
-/** Set the theme: light or dark; until a person chooses, it is that of the system. */
+/** Set the theme, light or dark. The default is the system's theme. */
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   choose({theme});
 }
 
-/** The name of the report, who made it, and the button of the theme. */
+/** The title of the report, its origin, and the buttons for theme and printing. */
 function pageHeader(header) {
   const line = add(header, "div", {class: "title-line"});
   const names = add(line, "div");
@@ -35,7 +35,7 @@ function contents(nav, main) {
   });
 }
 
-/** The runs of a report: verdicts, all planners together, then one run at a time. */
+/** The runs of a report: verdicts, a summary of all planners, then one run at a time. */
 function runsPage(main) {
   report.runs.forEach((run, place) => {
     if (report.runs.length > 1) add(main, "h2", {class: "run-name"}, `${place + 1}: ${run.title}, ${run.folder}`);
@@ -54,7 +54,7 @@ function runsPage(main) {
 
 let kept = null;
 
-/** Show the sections of a run in place of another's. */
+/** Show the sections of a run instead of another run's. */
 function showRun(holder, run, changes) {
   if (kept === null) kept = listeners.length;
   listeners.length = kept;
@@ -79,7 +79,7 @@ async function openReport() {
   else if (report.site) siteSections(main, report.site);
   else runsPage(main);
   contents(nav, main);
-  add(d3.select("body"), "footer").text(`Made by ${report.made_by}. This file needs no network and can be mailed as it is.`);
+  add(d3.select("body"), "footer").text(`Made by ${report.made_by}. This file needs no network and can be sent by mail.`);
   document.documentElement.dataset.ready = "yes";
 }
 

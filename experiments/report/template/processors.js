@@ -1,19 +1,19 @@
 "use strict";
-// What the parts of the kit, and the rest of the machine, used of the processors and of the memory.
+// The processors and the memory that the parts of the kit, and the rest of the machine, used.
 
 const REST = "the rest of the machine";
 
-/** The charts and the table of what parts used; a run in virtual time has none. */
+/** The charts and the table of the parts' use; a run in virtual time has none. */
 function processorsSection(parent, run) {
   if (!run.planners.some((planner) => planner.used)) return;
   const made = section(parent, "processors", "Processors and memory",
-    "Means of about a second each, as psutil tells. Of memory a process has what it shares with no other and no file; a switch in the kernel has its tables and registers.");
+    "Means over about a second each, measured by psutil. The memory of a process is the memory that it shares with no other process and no file; the memory of a switch in the kernel is that of its tables and registers.");
   const holder = add(made, "div");
   whenever(["planner", "run", "theme"], () => {
     const planner = run.planners[state.planner];
     holder.text("");
     if (!planner.used) {
-      add(holder, "p", {class: "about"}, "Nothing was read during this planner's run.");
+      add(holder, "p", {class: "about"}, "The use was not measured during this planner's run.");
       return;
     }
     const charts = add(holder, "div", {class: "charts"});
@@ -27,12 +27,12 @@ function processorsSection(parent, run) {
 
 const processorText = (value) => value.toFixed(2);
 
-/** The colour of a part; what is not of the kit is grey. */
+/** The colour of a part; the rest of the machine is grey. */
 function partColor(used, part) {
   return part.name === REST ? "var(--strong)" : TREE_COLORS[used.parts.indexOf(part) % TREE_COLORS.length];
 }
 
-/** What each part used in each interval, one on top of the other. */
+/** A stacked chart of each part's use in each interval. */
 function stackedChart(parent, planner, {title, parts, of, text, most = 0}) {
   const used = planner.used;
   const totals = used.starts_s.map((_, place) => d3.sum(parts, (part) => of(part)[place]));
@@ -52,7 +52,7 @@ function stackedChart(parent, planner, {title, parts, of, text, most = 0}) {
   drawCursor(svg, planner, x, height);
 }
 
-/** What each part used, in numbers; the colours are those of the charts. */
+/** A table of each part's use, with the colours of the charts. */
 function partsTable(parent, used) {
   const lasting = used.starts_s.map((start, place) => used.ends_s[place] - start);
   const mean = (part) => d3.sum(part.processors, (value, place) => value * lasting[place]) / d3.sum(lasting);

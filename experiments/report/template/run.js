@@ -1,7 +1,7 @@
 "use strict";
-// One run: its fabric with all that can be chosen, its tables, and how it was run.
+// One run: its fabric with the choices, its tables, and its configuration.
 
-/** Every section of a run. */
+/** All sections of a run. */
 function runSections(parent, run) {
   fabricSection(parent, run);
   timelineSection(parent, run);
@@ -38,7 +38,7 @@ function fabricSection(parent, run) {
   whenever(["pointed", "selected"], () => drawing.mark());
 }
 
-/** Show another planner; a thing that its fabric may not have is let go. */
+/** Show another planner, and clear a choice that its fabric may not have. */
 function choosePlanner(planner) {
   choose({planner, job: null, tree: null, at: null, pointed: null, selected: null});
 }
@@ -60,7 +60,7 @@ function treeChoice(parent, run) {
   });
 }
 
-/** Which circuits are lit at the chosen time. */
+/** The circuits that are lit at the chosen time. */
 function circuitsNow(parent, run) {
   const line = add(parent, "p", {class: "about", role: "status"});
   whenever(["planner", "at"], () => {
@@ -74,10 +74,10 @@ function circuitsNow(parent, run) {
   });
 }
 
-/** The table of all directed links, the worst deviation first. */
+/** The table of all directed links, with the largest deviation first. */
 function linksSection(parent, run) {
   const made = section(parent, "links", "Links",
-    "Each direction by itself; the load furthest from the plan comes first. Loads are means while the jobs of a link send.");
+    "One row per direction; the load with the largest deviation from the plan comes first. Loads are means while the jobs of a link send.");
   const holder = add(made, "div");
   whenever(["planner", "run"], () => {
     const planner = run.planners[state.planner];
@@ -107,10 +107,10 @@ function linksSection(parent, run) {
 const share = (facts) => (facts.measured === null ? null : facts.measured / facts.capacity);
 const offMark = (row) => (row.off !== null && Math.abs(row.off) > 0.05 ? "far" : "near");
 
-/** The table of switches, the worst deviation first. */
+/** The table of switches, with the largest deviation first. */
 function switchesSection(parent, run) {
   const made = section(parent, "switches", "Switches",
-    "The aggregation ratio is gradient packets received for each one sent; packets are counted by the P4 program.");
+    "The aggregation ratio is the number of gradient packets received per packet sent; the P4 program counts packets.");
   const holder = add(made, "div");
   whenever(["planner", "run"], () => {
     const planner = run.planners[state.planner];
@@ -136,18 +136,18 @@ function switchesSection(parent, run) {
   });
 }
 
-/** A count of a switch; null where it was not read. */
+/** A counter of a switch; null if it was not read. */
 function counted(row, name) {
   return row.counts[name] === undefined ? null : row.counts[name];
 }
 
-/** Choose a thing, and go to the drawing. */
+/** Choose an item, and scroll to the drawing. */
 function showInDrawing(thing) {
   choose({selected: thing, pointed: null});
   document.getElementById("fabric").scrollIntoView({behavior: "smooth"});
 }
 
-/** What the run was run with, and the command that repeats it. */
+/** The configuration of the run, and the command that repeats it. */
 function aboutSection(parent, run) {
   const made = section(parent, "about", "How it was run");
   if (run.command) {
@@ -168,7 +168,7 @@ function aboutSection(parent, run) {
   Object.entries(run.versions).forEach(([name, value]) => fact(versions, name, value || "not installed"));
   const faults = run.configuration.faults;
   const asked = add(made, "details");
-  add(asked, "summary", {}, `Configuration${faults ? ", with the faults that were asked for" : ""}`);
+  add(asked, "summary", {}, `Configuration${faults ? ", with the faults" : ""}`);
   add(asked, "pre", {tabindex: 0}, JSON.stringify(run.configuration, null, 1));
 }
 

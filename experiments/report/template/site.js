@@ -1,7 +1,7 @@
 "use strict";
-// A site that was validated: its verdict, its plans without failures, every single failure, and what becomes of each job.
+// A validated site: its verdict, its plans without failures, every single failure, and the effect on each job.
 
-/** Every section of a site. */
+/** All sections of a site. */
 function siteSections(parent, site) {
   verdictBox(parent, {verdict: site.verdict, meaning: siteMeaning(site), reasons: siteReasons(site)});
   const notes = [...site.left_out, ...site.planners.flatMap((each) => (each.said ? [`${each.planner}: ${each.said}`] : []))];
@@ -16,7 +16,7 @@ function siteSections(parent, site) {
   siteRuns(parent, planned);
 }
 
-/** What the verdict means, in words. */
+/** The meaning of the verdict, in words. */
 function siteMeaning(site) {
   const network = `${countText(site.jobs.length)} job${site.jobs.length === 1 ? "" : "s"} on ${countText(site.switches)} switches and ${countText(site.links)} links, program ${site.program}`;
   return site.holds_with.length
@@ -24,22 +24,22 @@ function siteMeaning(site) {
     : `No planner's plans meet every requirement: ${network}.`;
 }
 
-/** Why the site does not hold; nothing where it does. */
+/** The reasons why the site does not hold; empty if it holds. */
 function siteReasons(site) {
   if (site.holds_with.length) return [];
   return Object.entries(site.reasons).flatMap(([planner, reasons]) => reasons.map((reason) => `${planner}: ${reason}`));
 }
 
-/** The least element of a list by a value; null of an empty one. */
+/** The element of a list with the least value; null for an empty list. */
 function leastBy(list, value) {
   return list.reduce((least, each) => (least === null || value(each) < value(least) ? each : least), null);
 }
 
-/** What becomes of every job: its rate without failures, under the failure that leaves it least, and what stops it. */
+/** The effect on every job: its rate without failures, its lowest rate under a failure, and the failures that stop it. */
 function siteJobs(parent, site, planned) {
-  const made = section(parent, "jobs", "What becomes of every job",
-    "Rates are those of each worker. A job stops where a failure cuts off one of its hosts; the least rate is that of " +
-    "the failures under which it goes on.");
+  const made = section(parent, "jobs", "Effect of failures on jobs",
+    "Rates are per worker. A failure that cuts off one of a job's hosts stops the job; the lowest rate is taken over the " +
+    "failures under which it continues.");
   const rows = planned.flatMap((each) => site.jobs.map((job) => {
     const stops = each.failures.filter((failure) => failure.lost[job.number] !== undefined);
     const goesOn = each.failures.filter((failure) => failure.lost[job.number] === undefined);
@@ -62,18 +62,18 @@ function siteJobs(parent, site, planned) {
   });
 }
 
-/** The first few of many names, and how many more there are. */
+/** The first few of many names, and the number of others. */
 function namesText(names) {
   const few = names.slice(0, 4).join(", ");
   return names.length > 4 ? `${few} and ${names.length - 4} more` : few;
 }
 
-/** What the plans need of the switches' chips. */
+/** The plans' use of the switches' chips. */
 function siteFits(parent, planned) {
   const rows = planned.flatMap((each) => each.fits.flatMap((fit) => fit.needs.map((need) => ({each, fit, need}))));
   if (!rows.length) return;
-  const made = section(parent, "fits", "What the plans need of the chips",
-    "Of each limit, the most that a switch needs. Whether the P4 program itself fits is for the chip's compiler to say.");
+  const made = section(parent, "fits", "Use of the chips by the plans",
+    "For each limit, the largest need of any switch. Only the chip's compiler can tell whether the P4 program itself fits.");
   sortedTable(made, {
     label: "limits", rows, first: null, filter: false,
     columns: [
@@ -88,7 +88,7 @@ function siteFits(parent, planned) {
   });
 }
 
-/** Every single failure, the worst first. */
+/** All single failures, the worst first. */
 function siteFailures(parent, planned) {
   const rows = planned.flatMap((each) => each.failures.map((failure) => {
     const jobs = Object.keys(failure.kept).filter((job) => failure.lost[job] === undefined);
@@ -96,7 +96,7 @@ function siteFailures(parent, planned) {
   }));
   if (!rows.length) return;
   const made = section(parent, "failures", "Single failures",
-    "Jobs whose plan leads over what fails get new routes; where they would be slower, all jobs are planned anew.");
+    "Jobs that use the failed part get new routes; if this makes them slower, all jobs are replanned.");
   sortedTable(made, {
     label: "failures", rows, first: null,
     columns: [
@@ -120,8 +120,8 @@ function siteRuns(parent, planned) {
   const rows = runs.flatMap(({each, run, world, failure}) => Object.entries(run.planned_bps || {}).map(([job, rate]) => (
     {each, run, world, failure, job, planned: rate, measured: run.verdict === "OVERLOADED" ? null : run.measured_bps[job]})));
   if (!rows.length) return;
-  const made = section(parent, "runs", "Virtual time", "The plans without failures and under the worst ones, run at true rates; " +
-    "an emulation, where there is one, at scaled rates.");
+  const made = section(parent, "runs", "Virtual time", "The plans without failures and under the worst failures, run at true rates; " +
+    "emulations run at scaled rates.");
   sortedTable(made, {
     label: "runs", rows, first: null,
     columns: [

@@ -1,7 +1,7 @@
 "use strict";
 // A study: its groups, the paired differences between planners, its figures, and every run.
 
-/** Every section of a study. */
+/** All sections of a study. */
 function studySections(parent, study) {
   const made = section(parent, "groups", "Groups", `${study.counted}. Means with their 95 % intervals (bootstrap).`);
   for (const figure of study.figures) studyChart(made, study, figure);
@@ -10,7 +10,7 @@ function studySections(parent, study) {
   ]);
   if (study.differences.length) {
     const paired = section(parent, "differences", "Paired differences",
-      `Each planner less ${study.against}, in runs that differ in nothing but the planner.`);
+      `Each planner minus ${study.against}, in runs that differ only in the planner.`);
     const keys = study.keys.filter((key) => key !== "planner");
     summaryTable(paired, "differences", [...keys, "planner"], study.differences, [
       ["mean", (row) => row.mean], ["95 %: from", (row) => row.low], ["to", (row) => row.high],
@@ -19,7 +19,7 @@ function studySections(parent, study) {
   runsTable(parent, study);
 }
 
-/** How a figure of a study is written: by its unit, which ends its name. */
+/** The text format of a study's figure, by the unit at the end of its name. */
 function studyText(name) {
   const bare = name.replace(/^(planned|measured)_/, "");
   if (bare.endsWith("_bps")) return rateText;
@@ -42,7 +42,7 @@ function summaryTable(parent, label, keys, rows, numbers, ...others) {
   });
 }
 
-/** A chart that the study's file asks for: a panel for each facet, a line with intervals for each colour. */
+/** A chart from the study's file: a panel for each facet, a line with intervals for each colour. */
 function studyChart(parent, study, figure) {
   const box = add(parent, "figure", {class: "chart"});
   const caption = add(box, "figcaption");
@@ -92,9 +92,9 @@ function studyPanel(parent, figure, facet, lines) {
   });
 }
 
-/** Every run of a study, those that do not count on top. */
+/** All runs of a study; runs that do not count come first. */
 function runsTable(parent, study) {
-  const made = section(parent, "runs", "All runs", "A run that failed has its error; one that is not VALID is not counted.");
+  const made = section(parent, "runs", "All runs", "A failed run shows its error; a run that is not VALID does not count.");
   const bad = (row) => (row.error ? 2 : row.verdict && row.verdict !== "VALID" ? 1 : 0);
   sortedTable(made, {
     label: "runs", rows: study.rows, first: 1,
@@ -102,7 +102,7 @@ function runsTable(parent, study) {
       {name: study.varied.join(", ") || "run", value: (row) => study.varied.map((key) => row[key]).join(", ") || row.run},
       {name: "verdict", value: bad, text: (row) => (row.error ? "✕ failed" : row.verdict || "planned only")},
       ...study.shown.map((name) => ({name: columnWords(name), value: (row) => row[name], text: (row) => studyText(name)(row[name])})),
-      {name: "why", value: (row) => row.error || row.reasons || ""},
+      {name: "reason", value: (row) => row.error || row.reasons || ""},
     ],
   });
 }

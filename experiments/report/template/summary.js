@@ -1,7 +1,7 @@
 "use strict";
-// The verdict with its reasons, and planned against measured figures.
+// The verdict with its reasons, and planned and measured figures.
 
-/** Reasons of a kind as one line: they differ in names and numbers only. */
+/** One line for the reasons of a kind, which differ only in names and numbers. */
 function grouped(reasons) {
   const kinds = new Map();
   for (const reason of reasons) {
@@ -11,7 +11,7 @@ function grouped(reasons) {
   return [...kinds.values()];
 }
 
-/** The verdict of a run, what it means, and why it is so. */
+/** The verdict of a run, its meaning, and its reasons. */
 function verdictBox(parent, run) {
   const box = add(parent, "div", {class: `verdict-box ${GOOD_VERDICTS.includes(run.verdict) ? "good" : "bad"}`});
   const line = add(box, "p", {class: "verdict-line"});
@@ -29,12 +29,12 @@ function verdictBox(parent, run) {
   }
 }
 
-/** A figure of a planner: of all jobs together, or of one. */
+/** A planner's figure: of all jobs together, or of one job. */
 function figureOf(planner, name, job = null) {
   return planner.figures.find((each) => each.name === name && each.job === job) || {planned: null, measured: null};
 }
 
-/** Bars of a figure of several planners, measured, with a mark where each is planned. */
+/** Bars of several planners' measured figures, with a mark at each planned figure. */
 function figureCard(parent, name, planners) {
   const {name: title, text} = FIGURES[name];
   const found = planners.map(({label, planner}) => ({label, planner, ...figureOf(planner, name)}));
@@ -54,7 +54,7 @@ function figureCard(parent, name, planners) {
   }
 }
 
-/** Every planner of every run, with a name that tells them apart. */
+/** All planners of all runs, with unique names. */
 function everyPlanner(runs) {
   return runs.flatMap((run, place) => run.planners.map((planner) => {
     const label = runs.length > 1 ? `${place + 1}: ${planner.name}` : planner.name;
@@ -62,11 +62,11 @@ function everyPlanner(runs) {
   }));
 }
 
-/** Planned against measured: a card for each figure, then all numbers. */
+/** Planned and measured figures: a card for each figure, then a table of all numbers. */
 function summarySection(parent, runs) {
-  const made = section(parent, "summary", "Planned against measured",
-    "Per iteration; bits and bytes are those of whole frames. A bar is what was measured, the mark on it what was " +
-    "planned. In the table stand, from above, measured, planned, and the difference.");
+  const made = section(parent, "summary", "Planned and measured figures",
+    "Per iteration; bits and bytes count whole frames. A bar is the measured figure, the mark on it the planned " +
+    "figure. Each cell of the table has, from top to bottom, the measured figure, the planned figure, and the difference.");
   const planners = everyPlanner(runs);
   const cards = add(made, "div", {class: "cards"});
   const names = ["sending_rate_bps", "ps_ingress_bytes", "communication_time_s", "aggregation_ratio"];
@@ -87,7 +87,7 @@ function summarySection(parent, runs) {
       ...figures,
     ],
   });
-  if (several) add(made, "p", {class: "about"}, "Of all jobs: rate and time are those of the slowest job, the PS ingress is that of all.");
+  if (several) add(made, "p", {class: "about"}, "For all jobs, the rate and the time are those of the slowest job, and the PS ingress is the sum of all jobs.");
   notesList(made, planners);
 }
 
@@ -108,7 +108,7 @@ function figureColumn(name) {
   };
 }
 
-/** What faults, collisions and strangers did. */
+/** Notes on faults, collisions and packets of other trees. */
 function notesList(parent, planners) {
   const notes = planners.flatMap(({planner}) => planner.notes);
   if (!notes.length) return;

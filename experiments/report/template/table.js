@@ -1,12 +1,12 @@
 "use strict";
-// Tables to sort and to filter. Long ones show their first rows, and more when asked.
+// Tables that can be sorted and filtered. Long tables show their first rows, and all rows on request.
 
 const ROWS_AT_ONCE = 60;
 
 /**
- * A table of `rows`. `columns`: {name, value, text, act}; `value` sorts, `text` is what a cell says, `draw` fills a
- * cell in its place, `act` makes it a button. `first`: the column by which it is sorted at first, by size where `bySize`,
- * the greatest on top; null keeps the order of the rows.
+ * A table of `rows`. `columns`: {name, value, text, act}; `value` sorts, `text` is the text of a cell, `draw` fills a
+ * cell instead, `act` makes it a button. `first`: the column of the initial order, by absolute value with `bySize`, the
+ * greatest first; null keeps the order of the rows.
  */
 function sortedTable(parent, {label, columns, rows, first = 0, filter = true, sortable = true}) {
   const box = add(parent, "div", {class: "table-box"});
@@ -38,7 +38,7 @@ function sortedTable(parent, {label, columns, rows, first = 0, filter = true, so
   const body = add(table, "tbody");
   const more = filter ? button(box, "", () => { view.shown = Infinity; fill(); }, {class: "more"}) : null;
 
-  /** The order of two rows: unknown values come last, sizes without their sign where the column says so. */
+  /** The order of two rows: unknown values come last; columns with `bySize` compare absolute values. */
   function order(one, other) {
     const column = columns[view.by];
     const [a, b] = [one, other].map((row) => column.value(row)).map((v) => (column.bySize && v !== null ? Math.abs(v) : v));
@@ -46,7 +46,7 @@ function sortedTable(parent, {label, columns, rows, first = 0, filter = true, so
     return (view.down ? -1 : 1) * (typeof a === "string" ? a.localeCompare(b, "en", {numeric: true}) : a - b);
   }
 
-  /** Fill the body anew. */
+  /** Refill the body. */
   function fill() {
     const found = rows.filter((row) => !view.words || String(columns[0].value(row)).toLowerCase().includes(view.words));
     if (sortable && view.by !== null) found.sort(order);

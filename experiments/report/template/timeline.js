@@ -6,7 +6,7 @@ const ROW_PX = 20;
 const NAME_PX = 170;
 const MOST_ROWS = 40;
 
-/** The slider over time; without series it says so. */
+/** The time slider, or a note if the run has no series. */
 function timeSlider(parent, run) {
   const field = add(parent, "div", {class: "slider"});
   whenever(["planner", "run"], () => {
@@ -31,7 +31,7 @@ function timeSlider(parent, run) {
   });
 }
 
-/** The rows of the axis of time: {name, bars}, each bar {from, until, kind, text}. */
+/** The rows of the timeline: {name, bars}, each bar {from, until, kind, text}. */
 function timelineRows(planner) {
   const rows = [];
   for (const job of planner.jobs) {
@@ -51,7 +51,7 @@ function timelineRows(planner) {
   for (const {key, values} of circuits) {
     rows.push({name: key, bars: values.flatMap((each) => [
       {from: each.from_s, until: each.lit_s, kind: "dark", text: "dark, being set up", short: ""},
-      {from: each.lit_s, until: each.until_s, kind: "lit", text: "carries light", short: ""},
+      {from: each.lit_s, until: each.until_s, kind: "lit", text: "lit", short: ""},
     ].filter((bar) => bar.until > bar.from))});
   }
   return rows;
@@ -60,7 +60,7 @@ function timelineRows(planner) {
 /** Iterations, faults and circuits on one axis, and the workers' rates and queues below it. */
 function timelineSection(parent, run) {
   const made = section(parent, "time", "Over time",
-    "Iterations of jobs, faults and circuits. A click on the axis shows the drawing at that time.");
+    "Iterations of jobs, faults and circuits. Click on the axis to show the drawing at that time.");
   const holder = add(made, "div", {class: "timeline scroll", tabindex: 0, role: "region", "aria-label": "the axis of time"});
   const charts = add(made, "div", {class: "charts"});
   whenever(["at"], () => moveCursors(run.planners[state.planner]));
@@ -77,7 +77,7 @@ function timelineSection(parent, run) {
 function drawTimeline(holder, planner) {
   const rows = timelineRows(planner);
   if (!rows.length) {
-    add(holder, "p", {class: "about"}, "Nothing of this run is known over time.");
+    add(holder, "p", {class: "about"}, "This run has no data over time.");
     return;
   }
   const width = Math.max(TIMELINE_PX, holder.node().clientWidth);
@@ -98,13 +98,13 @@ function drawTimeline(holder, planner) {
   if (rows.length > shown.length) add(holder, "p", {class: "about"}, `${rows.length - shown.length} more rows are in trace.json.`);
 }
 
-/** A time on the axis, in the unit that suits the whole. */
+/** A time on the axis, in the unit of the whole axis. */
 function axisTime(at, x) {
   const [size, unit] = unitOf(x.domain()[1], TIME_UNITS);
   return `${+(at / size).toPrecision(6)} ${unit}`;
 }
 
-/** One row: its name, and its bars with a word in those that have room. */
+/** One row: its name, and its bars, with a short text where it fits. */
 function drawRow(svg, row, y, x) {
   const most = Math.floor((NAME_PX - 14) / 6.2);
   const name = row.name.length > most ? `${row.name.slice(0, most - 1)}…` : row.name;
@@ -129,7 +129,7 @@ function drawOverviews(charts, run, planner) {
   const across = (share) => sorted.map((values) => d3.quantile(values, share));
   if (rates.length) {
     lineChart(charts, planner, {
-      title: "what a worker sends", text: rateText,
+      title: "sending rate of a worker", text: rateText,
       lines: [{name: "fastest", values: across(1), color: "var(--plan)"},
               {name: "median", values: across(0.5), color: "var(--accent)"},
               {name: "slowest", values: across(0), color: "var(--muted)"}],
@@ -138,7 +138,7 @@ function drawOverviews(charts, run, planner) {
   const queues = links.filter((facts) => facts.queue).sort((one, other) => other.queue - one.queue).slice(0, 3);
   if (queues.length) {
     lineChart(charts, planner, {
-      title: "deepest queues, most packets", text: packetText,
+      title: "deepest queues, maximum", text: packetText,
       lines: queues.map((facts, place) => ({
         name: facts.name, color: TREE_COLORS[place],
         values: planner.series.most_waiting[facts.number].map((tenths) => tenths / 10),

@@ -14,19 +14,19 @@ function linear(domain, range) {
   return d3.scaleLinear().domain(domain).range(range);
 }
 
-/** A number with three or four digits that count. */
+/** A number with three or four significant digits. */
 function digits(value) {
   const size = Math.abs(value);
   if (size >= 1000) return d3.format(",.0f")(value);
   return value.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : size >= 0.0995 || size === 0 ? 3 : 4);
 }
 
-/** The unit of a list that suits a value. */
+/** The suitable unit of a list for a value. */
 function unitOf(value, units) {
   return units.find(([size]) => Math.abs(value) >= size * 0.9995) || units[units.length - 1];
 }
 
-/** A value in the unit that suits it, or in that of another value. */
+/** A value in its suitable unit, or in that of another value. */
 function inUnit(value, units, like = value) {
   if (value === null || value === undefined) return NOTHING;
   if (value === 0 && like === 0) return `0 ${units[units.length - 1][1]}`;
@@ -41,7 +41,7 @@ const countText = (value) => (value === null || value === undefined ? NOTHING : 
 const ratioText = (value) => (value === null || value === undefined ? NOTHING : value.toFixed(2));
 const shareText = (value) => (value === null || value === undefined ? NOTHING : `${(100 * value).toFixed(1)} %`);
 
-/** How far a measured value is from a planned one, relative to it; infinite where nothing was planned, null if unknown. */
+/** The relative deviation of a measured from a planned value; infinite if the planned value is 0, null if unknown. */
 function deviation(planned, measured) {
   if (planned === null || planned === undefined || measured === null || measured === undefined) return null;
   if (planned === 0) return measured === 0 ? 0 : Infinity;
@@ -56,7 +56,7 @@ function deviationText(value) {
   return `${text === "0.0" ? "" : value > 0 ? "+" : "−"}${text} %`;
 }
 
-/** The figures of planners: how they are called, and how they are written. `better`: whether more (1) or less (-1) is. */
+/** The figures of planners: their names and text formats. `better`: whether more (1) or less (-1) is better. */
 const FIGURES = {
   sending_rate_bps: {name: "sending rate", text: rateText, better: 1},
   ps_ingress_bytes: {name: "PS ingress", text: sizeText, better: -1},
@@ -67,7 +67,7 @@ const FIGURES = {
   retransmissions: {name: "sent again", text: countText, better: -1},
 };
 
-/** A name of a column in words, without its unit, which its values have: "ps_ingress_bytes" is "PS ingress". */
+/** A column's name in words, without the unit, which is in its values: "ps_ingress_bytes" is "PS ingress". */
 function columnWords(name) {
   return name.replace(/_(bps|bytes|s)$/, "").replace(/_/g, " ").replace("ps ingress", "PS ingress").replace("gradient", "gradient size");
 }

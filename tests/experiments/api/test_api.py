@@ -76,9 +76,9 @@ def test_a_fabric_of_a_graph_is_that_of_its_graphml(tmp_path: Path, capsys: pyte
     [
         ("leafspin", {}, "did you mean 'leafspine'"),
         ("leafspine", {"leafs": 3}, "did you mean 'leaves'"),
-        ({"hosts": []}, {}, "dict: a fabric is a name, a file, a Fabric or a networkx graph"),
+        ({"hosts": []}, {}, "dict: expected a name, a file, a Fabric or a networkx graph"),
         (nx.Graph([(1, 2, {"capacity": "20X"})]), {}, "graph: .*20X"),
-        (leaf_spine(2, 2, 3), {"k": 4}, "k: only generators have sizes"),
+        (leaf_spine(2, 2, 3), {"k": 4}, "k: only generators take sizes"),
     ],
 )
 def test_what_is_no_fabric_is_named(given: Any, sizes: dict[str, Any], told: str) -> None:
@@ -182,15 +182,15 @@ def test_plans_alone_are_compared_without_a_world() -> None:
 
 
 def test_planners_that_are_no_planners_are_named() -> None:
-    with pytest.raises(ina.InputError, match=r"a list is expected, such as \['aro'\]"):
+    with pytest.raises(ina.InputError, match=r"expected a list, such as \['aro'\]"):
         ina.compare(small(), planners="aro")
     with pytest.raises(ina.InputError, match="no planner"):
         ina.compare(small(), planners=[])
     with pytest.raises(ina.InputError, match="two planners are called 'aro'"):
         ina.compare(small(), planners=["aro", "aro"], world=None)
-    with pytest.raises(ina.InputError, match="'aro': a plan is expected"):
+    with pytest.raises(ina.InputError, match="'aro': expected a plan"):
         ina.run("aro")  # type: ignore[arg-type]
-    with pytest.raises(ina.InputError, match="planner 7: a name, a file, a Method or a function"):
+    with pytest.raises(ina.InputError, match="planner 7: expected a name, a file, a Method or a function"):
         ina.plan(small(), None, 7)  # type: ignore[arg-type]
 
 
@@ -204,5 +204,5 @@ def test_a_study_is_that_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     means = found.summary("sending_rate_bps", by=["planner"])
     assert list(means["planner"]) == ["aro", "atp"]
     assert list(means["runs"]) == [2, 2]
-    with pytest.raises(ina.InputError, match="the study asks for 0"):
+    with pytest.raises(ina.InputError, match="the study defines 0"):
         found.plot()

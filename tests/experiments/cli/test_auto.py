@@ -75,11 +75,11 @@ def test_auto_in_virtual_time_is_a_world_for_every_command(monkeypatch: pytest.M
 
 def test_the_choice_is_said_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     machine_with(monkeypatch, "fast")
-    assert said("auto", "bmv2").startswith("switch auto took bmv2, which is installed; --switch fast gives")
-    assert said("auto", "fast").startswith("switch auto took fast, as bmv2 cannot run (there is no bmv2); bmv2, the")
+    assert said("auto", "bmv2").startswith("switch auto selected bmv2, which is installed; --switch fast produces")
+    assert said("auto", "fast").startswith("switch auto selected fast, because bmv2 cannot run (there is no bmv2)")
     machine_with(monkeypatch, "fast", networks="Mininet is not installed")
     assert said("auto", "virtual") == (
-        "switch auto took virtual, as fast cannot run (Mininet is not installed); time is the network's own, "
+        "switch auto selected virtual, because fast cannot run (Mininet is not installed); time is simulated, "
         "and links have the described rates\n"
     )
     assert said("fast", "fast") == ""
@@ -96,7 +96,7 @@ def test_everything_but_emulation_does_without_mininet(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done
-    assert done.stdout.startswith("switch auto took virtual, as fast cannot run (")
+    assert done.stdout.startswith("switch auto selected virtual, because fast cannot run (")
     assert "sums exact" in done.stdout
 
 
@@ -117,4 +117,6 @@ def test_without_root_time_is_virtual(tmp_path: Path) -> None:
         Path(cache).chmod(0o777)
         answer = inakit("emulate", *SMALL, at=tmp_path, entry=AS_NOBODY, environment={"XDG_CACHE_HOME": cache})
     assert answer.code == 0, answer
-    assert answer.output.startswith("switch auto took virtual, as fast cannot run (root is needed to load programs")
+    assert answer.output.startswith(
+        "switch auto selected virtual, because fast cannot run (root is needed to load programs"
+    )

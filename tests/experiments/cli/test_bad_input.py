@@ -119,16 +119,16 @@ plan --k 100000 | 100000
 plan --jobs folder | folder: Is a directory
 plan --jobs bytes.yml | bytes.yml: not text in UTF-8
 plan --jobs broken.json | broken.json: not JSON: Expecting value: line 1 column 11
-plan --workers -1 | -1 workers: fabric 'fattree-4' has 15 hosts beside
+plan --workers -1 | -1 workers: fabric 'fattree-4' has 15 hosts besides
 plan --servers 0 | 0 parameter servers
 plan --gradient-bytes -4 | -4 bytes; a positive multiple of 4
 plan --gradient-bytes 3 | 3 bytes; a positive multiple of 4
 plan --capacity nan | 'nan': expected a rate in bit/s
 plan --capacity 1e999 | '1e999': expected a rate in bit/s
 plan --capacity 30M:10M | from 3e+07 to 1e+07 bit/s
-plan --scale nan | scale 'nan': a fraction is expected
+plan --scale nan | scale 'nan': expected a fraction
 plan --scale 0 | 0
-plan --scale 1/0 | scale '1/0': a fraction is expected
+plan --scale 1/0 | scale '1/0': expected a fraction
 plan --ina 2 | 2
 plan --ina nan | nan
 plan --pipelines 0 | 0 pipelines
@@ -138,7 +138,7 @@ plan --output empty.yml | empty.yml
 plan --output empty.yml/below | empty.yml
 topo --output empty.yml/below/x | empty.yml
 topo --planner nope | unknown planner 'nope'
-jobs --output folder | folder is there already
+jobs --output folder | folder already exists
 jobs --iterations 0 | 0 iterations; at least 1
 check empty.json empty.yml empty.yml | empty.yml
 check none none none | none

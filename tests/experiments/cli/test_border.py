@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 EMULATE = "emulate --topo aro-figure1 --planners lbmm --gradient-bytes 16000 --iterations 1"
 FAST, BMV2, AUTO = (f"{EMULATE} --switch {name}" for name in ("fast", "bmv2", "auto"))
 VIRTUAL = f"{EMULATE} --switch virtual"
-WAY_ROUND = "or run in virtual time, which needs none of it: --switch virtual"
+WAY_ROUND = "or run in virtual time, which does not need it: --switch virtual"
 PATCHED = """
 import unittest.mock
 unittest.mock.patch({name!r}, {new}).start()
@@ -230,7 +230,7 @@ def test_a_refusal_is_one_line_with_its_remedy(border: Border, tmp_path: Path) -
 def test_auto_goes_round_what_is_refused_and_says_why(tmp_path: Path) -> None:
     answer = inakit(*AUTO.split(), at=tmp_path, entry=f"import lacking; lacking.capabilities(12)\n{ENTRY}")
     assert answer.code == 0, answer
-    assert answer.output.startswith("switch auto took virtual, as fast cannot run (root lacks CAP_NET_ADMIN")
+    assert answer.output.startswith("switch auto selected virtual, because fast cannot run (root lacks CAP_NET_ADMIN")
 
 
 @pytest.mark.parametrize("name", ["random", "rich"])

@@ -41,10 +41,10 @@ def test_all_values_come_back(tmp_path: Path) -> None:
 def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     problem = build_problem(FabricChoice("fattree"), JobChoice())
     (tmp_path / "jobs.yml").write_text("mine")
-    with pytest.raises(InputError, match="is there already, and may be your work: choose another --output"):
+    with pytest.raises(InputError, match="already exists and may be your work: choose another --output"):
         write_jobs(problem, "fattree", tmp_path / "jobs.yml")
     assert (tmp_path / "jobs.yml").read_text() == "mine"
-    with pytest.raises(InputError, match="there is no folder"):
+    with pytest.raises(InputError, match="does not exist; create it"):
         write_jobs(problem, "fattree", tmp_path / "no" / "jobs.yml")
 
 

@@ -80,11 +80,11 @@ WRONG_PARTS = {
     "a share in words": ("links: [{link: all, drop: few}]", "links[0].drop: 'few': expected a share"),
     "a share that is true": ("links: [{link: all, drop: true}]", "links[0].drop: True: expected a share"),
     "too much": ("links: [{link: all, drop: 60%, reorder: 60%}]", "links[0]: drop 0.6 and reorder 0.6"),
-    "no neighbours": ("links: [{link: [h2, h3]}]", "links[0].link: h2-h3 is no link of fabric"),
+    "no neighbours": ("links: [{link: [h2, h3]}]", "links[0].link: h2-h3 is not a link of fabric"),
     "no such port": ("links: [{link: [leaf1, 99]}]", "links[0].link: ['leaf1', 99]: expected all, or two"),
     "overtaking to a host": (
         "links: [{link: [leaf1, h2], one_way: true, reorder: 1%}]",
-        "links[0].reorder: on the way to host 'h2' no packet overtakes",
+        "links[0].reorder: links to hosts such as 'h2' do not reorder packets",
     ),
     "an event of no kind": ("events: [{at: 1}]", "events[0]: 0 kinds of event: expected exactly one of down"),
     "two events in one": ("events: [{at: 1, kill: h2, pause: h3}]", "events[0]: 2 kinds of event"),
@@ -99,7 +99,7 @@ WRONG_PARTS = {
     "a spread below 0": ("stragglers: {spread: -1}", "stragglers.spread: -1: expected a standard deviation"),
     "a mean of 0": ("stragglers: {spread: 0, mean: 0}", "stragglers.mean: 0: expected a share of the planned"),
     "a host that is none": ("background: [{from: h9, to: h1, rate: 1M}]", "background[0].from: unknown host 'h9'"),
-    "to itself": ("background: [{from: h2, to: h2, rate: 1M}]", "background[0].to: 'h2' is where"),
+    "to itself": ("background: [{from: h2, to: h2, rate: 1M}]", "background[0].to: 'h2' is the source"),
     "no rate": ("background: [{from: h2, to: h1, rate: 0}]", "background[0].rate: 0: expected a rate in bit/s"),
     "a frame too large": (
         "background: [{from: h2, to: h1, rate: 1M, frame_bytes: 9000}]",

@@ -107,7 +107,7 @@ def test_a_worker_that_is_killed_is_named(tmp_path: Path) -> None:
     assert answer.code == 2
     said = " ".join(answer.error.split())
     assert "still lacks w3" in said
-    assert "The run was interfered with before: kill w3 at 0.00 s" in said
+    assert "Interferences before the error: kill w3 at 0.00 s" in said
 
 
 def test_faults_with_replay_and_presets_are_refused(tmp_path: Path) -> None:

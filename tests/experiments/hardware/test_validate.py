@@ -372,7 +372,7 @@ def test_what_the_machine_spoilt_is_tried_again(row: dict[str, Any] | None, agai
         (("version: 1", "version: 1\nmargins: {keeps: 2}"), "margins.keeps: 2: expected a share"),
         (("version: 1", "version: 1\nmargins: {least_rate: 0}"), "margins.least_rate: 0: expected a rate"),
         (("version: 1", "version: 1\nemulate: 2"), "emulate: 2: expected a fraction above 0"),
-        (("version: 1", "version: 1\nemulate: fast"), "emulate: scale 'fast': a fraction is expected"),
+        (("version: 1", "version: 1\nemulate: fast"), "emulate: scale 'fast': expected a fraction"),
         (("version: 1", "version: 1\nmode: quick"), "mode: unknown mode 'quick'"),
         (("version: 1", "version: 1\nchip: tofno1"), "line 2: chip: .*tofno1"),
         (("version: 1", "version: 1\nchip: Tofino1"), "line 2: chip: .* did you mean 'tofino1'"),

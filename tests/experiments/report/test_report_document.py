@@ -187,16 +187,24 @@ def damaged(folder: Path, name: str, text: bytes | None) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "says"),
     [
-        ("run.json", lambda old: old[: len(old) // 2], "is cut short"),
+        ("run.json", lambda old: old[: len(old) // 2], "is truncated"),
         ("run.json", lambda _: b'{"version": 1}', "has version 1, this inakit reads 2: run again, or make the report"),
-        ("run.json", lambda old: old.replace(b'"seed"', b'"sead"'), "is not as this inakit writes it (seed: Field"),
+        (
+            "run.json",
+            lambda old: old.replace(b'"seed"', b'"sead"'),
+            "format of this inakit (seed: Field",
+        ),
         ("run.json", lambda _: b"[]", "is not the record of a run"),
         ("run.json", lambda _: None, "it has no run.json"),
-        ("aro/link_series.csv.gz", lambda old: old[: len(old) // 2], "is cut short"),
-        ("aro/iterations.csv", lambda old: old[:-30], "is cut short"),
-        ("aro/iterations.csv", lambda _: b"", "is cut short"),
+        ("aro/link_series.csv.gz", lambda old: old[: len(old) // 2], "is truncated"),
+        ("aro/iterations.csv", lambda old: old[:-30], "is truncated"),
+        ("aro/iterations.csv", lambda _: b"", "is truncated"),
         ("aro/plan.json", lambda old: old[:99], "plan.json"),
-        ("aro/link_totals.csv", lambda old: old.replace(b"sent_bytes", b"bytes"), "is not as this inakit writes it"),
+        (
+            "aro/link_totals.csv",
+            lambda old: old.replace(b"sent_bytes", b"bytes"),
+            "format of this inakit",
+        ),
     ],
 )
 def test_a_folder_that_is_not_whole_gets_a_message(
@@ -214,7 +222,7 @@ def test_what_is_no_folder_of_a_run_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words, says in (
-        (["nothing"], "there is no such folder"),
+        (["nothing"], "no such folder"),
         ([str(tmp_path)], "is not the folder of a run"),
         (["a.yml", "b.yml"], "a study is shown by itself"),
     ):

@@ -77,7 +77,7 @@ def test_a_run_is_shown_in_both_themes_at_a_desk_and_on_a_phone(
     browser.open(folder / "report.html", width=width, theme=theme)
     assert browser.texts(".verdict-line .verdict")[0] == "✓ VALID"
     assert [each.split(",")[0] for each in browser.texts("nav a")] == [
-        *("Planned against measured", "Fabric", "Over time", "Links", "Switches", "How it was run"),
+        *("Planned and measured figures", "Fabric", "Over time", "Links", "Switches", "How it was run"),
     ]
     assert browser.run("document.documentElement.dataset.theme") == theme
     quiet(browser)
@@ -92,7 +92,7 @@ def test_pointing_at_a_link_shows_its_loads_and_its_series(browser: Browser, fol
     browser.wait("document.querySelector('.details h3').textContent.startsWith('link')")
     details = browser.find(".details").text
     assert "planned" in details and "capacity" in details and "Mbit/s" in details
-    assert browser.texts(".details figcaption strong") == ["rate", "packets that wait"]
+    assert browser.texts(".details figcaption strong") == ["rate", "waiting packets"]
     assert browser.all(".tip:not([hidden])")
     quiet(browser)
 
@@ -102,7 +102,7 @@ def test_a_switch_a_worker_and_a_job_show_their_counters(browser: Browser, folde
     nodes = browser.run("report.runs[0].fabrics[0].nodes.map(n => n.name)")
     browser.find(f"rect[data-node='{nodes.index('edge1_1')}']").click()
     assert {"added", "completed"} <= set(browser.texts(".details .counts dt"))
-    assert "fragments whose sums it holds" in browser.texts(".details figcaption strong")
+    assert "fragments held" in browser.texts(".details figcaption strong")
     browser.find(f"rect[data-node='{nodes.index('h1')}']").click()
     assert "worker h1" in browser.find(".details").text
     browser.press("job 1")

@@ -240,7 +240,7 @@ def emulated(series: str, at: Path) -> Answer:
 def test_the_command_writes_tables_files_and_a_picture(tmp_path: Path) -> None:
     answer = emulated("1ms", tmp_path)
     assert answer.code == 0, answer
-    assert "where fragments spent their time" in answer.output
+    assert "time per fragment" in answer.output
     assert "median (ms)" in answer.output
     assert "w0 → l1" in answer.output
     (folder,) = tmp_path.glob("results/2*")

@@ -53,7 +53,7 @@ def test_a_name_may_bring_its_own_options() -> None:
     ("topo", "message"),
     [
         ("units:servrs=2", "unknown option of fabric 'units' 'servrs': did you mean 'servers'"),
-        ("units:servers", "option 'servers' of a fabric: a name and a value such as servers=8"),
+        ("units:servers", "option 'servers' of a fabric: expected a name and a value such as servers=8"),
         ("units:servers=many", "'many': expected"),
         ("units:servers=0", "servers = 0: at least 1"),
         ("unit:servers=2", "unknown fabric 'unit': did you mean 'units'"),
@@ -111,8 +111,8 @@ def test_groups_of_ports_in_a_file_give_way_and_that_is_told(
     assert capsys.readouterr().err == ""
     assert {each.pipelines for each in FabricChoice(str(file), pipelines=3).build().switches} == {((1,), (2,), (3,))}
     assert capsys.readouterr().err == (
-        "fabric 'grouped': its own groups of ports (leaf1) give way to the 3 pipelines that are asked for; "
-        "leave pipelines out to keep them\n"
+        "fabric 'grouped': the 3 pipelines that you ask for replace its own groups of ports (leaf1); "
+        "omit pipelines to keep them\n"
     )
 
 

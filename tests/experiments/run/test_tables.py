@@ -155,7 +155,7 @@ def test_every_job_has_its_rows_and_the_totals_are_last() -> None:
     text = printed(planners_report(record(3, ("aro",), OF_README)))
     rows = [line.split()[:3] for line in text.splitlines() if "planned" in line]
     assert [row[:2] for row in rows] == [["aro", "1"], ["2", "planned"], ["3", "planned"], ["total", "planned"]]
-    assert "In total it is that of all workers together" in " ".join(text.split())
+    assert "The total is the rate of all workers together" in " ".join(text.split())
     assert text.count("OVERLOADED") == text.count("sums exact") == 1
 
 

@@ -196,6 +196,6 @@ def test_without_background_there_is_nothing_to_plan_anew_for(tmp_path: Path) ->
     with nothing_left():
         answer = inakit("emulate", "--topo", "leafspine", "--planners", "inart", "--replan", at=tmp_path)
     assert answer.code == 2
-    assert "--replan has nothing to plan for: give --faults a file with background traffic" in " ".join(
+    assert "--replan needs background traffic: give --faults a file with background traffic" in " ".join(
         answer.error.split()
     )
