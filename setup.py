@@ -1,4 +1,4 @@
-"""What `pyproject.toml` cannot say of a build: what is built names its commit, and an sdist keeps links as links."""
+"""The steps of a build that `pyproject.toml` cannot express: a build records its commit, and an sdist keeps links."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from setuptools.command.sdist import sdist
 ROOT = Path(__file__).resolve().parent
 SOURCE: dict[str, Any] = runpy.run_path(str(ROOT / "topo" / "kit_source.py"))
 LINKS = [path for folder in ("inakit", "src") for path in (ROOT / folder).iterdir() if path.is_symlink()]
-"""The folders of the package are at the top; in the package are links to them."""
+"""The folders of the package are at the top of the repository; the package has links to them."""
 
 if not (ROOT / "src" / "inakit" / "topo").is_dir():
-    raise SystemExit("the links in inakit/ and src/ are missing: `make setup` says how to get them")
+    raise SystemExit("the links in inakit/ and src/ are missing: `make setup` tells how to restore them")
 
 
 def write_source(folder: Path) -> None:
-    """Write from which commit this is built into the package in a folder, unless that is not known."""
+    """Write the commit of the build into the package in a folder, if the commit is known."""
     found = SOURCE["source_of"](ROOT)
     if found.commit is not None:
         (folder / "inakit" / SOURCE["BUILT"]).write_text(json.dumps(found._asdict()) + "\n")
 
 
 class BuildNew(build_py):
-    """Builds the package, without what an earlier build has left. An editable package stays the checkout's."""
+    """Builds the package without files of earlier builds. An editable package uses the checkout."""
 
     def run(self) -> None:
-        """Copy modules and data into the folder of the build."""
+        """Copy modules and data into the build folder."""
         if self.editable_mode:
             super().run()
             return
@@ -46,7 +46,7 @@ class KeepLinks(sdist):
     """Packs every file once, at the top, and the links to its folder as links."""
 
     def make_release_tree(self, base_dir: str, files: Sequence[str]) -> None:
-        """Make the folder that is packed."""
+        """Create the folder to pack."""
         once = [file for file in files if not any((ROOT / file).is_relative_to(link) for link in LINKS)]
         super().make_release_tree(base_dir, once)
         for link in LINKS:

@@ -1,4 +1,4 @@
-"""The command line, whole runs, and what they report."""
+"""The command line, whole runs, and their reports."""
 
 import os
 

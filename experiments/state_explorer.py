@@ -1,12 +1,12 @@
 """Explores the states of a network of automata: every order of events, and every place for up to a number of faults.
 
-A `Space` says which events may happen in a state and what they lead to. The explorer visits states in the order of the
-number of faults that lead to them, and then of the number of events, each once, and stops at the first thing that must
-not be: an event that does something wrong, a state from which nothing leads on, a state without progress. So what it
-finds took the fewest faults, and with them the fewest events.
+A `Space` defines the events that can happen in a state and their outcomes. The explorer visits each state once, ordered
+by the number of faults that lead to it, then by the number of events, and stops at the first error: an event that does
+something wrong, a state from which no event leads on, a state without progress. So an error is found with the fewest
+faults, and with the fewest events among these.
 
 States are handled many at a time, as arrays: a state is a column of 64-bit words. Lab 4 explores programs of students
-by it, `tests/exactly_once` the kit's own program and endpoints.
+with it, `tests/exactly_once` the kit's own program and endpoints.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Prints = NDArray[np.uint64]
 Event_co = TypeVar("Event_co", covariant=True)
 
 CHUNK = 1 << 17
-"""About how many states are expanded at a time."""
+"""The approximate number of states that are expanded at a time."""
 
 
 class Successors(NamedTuple):
-    """The outcomes of events: the numbers of the events, the states that they lead to, and the columns these come from.
+    """The outcomes of events: the numbers of the events, the resulting states, and the columns of their predecessors.
 
-    `faulty` says which events are faults, `wrong` which did something wrong. All but `states` are (n,).
+    `faulty` marks the events that are faults, `wrong` those that did something wrong. All but `states` are (n,).
     """
 
     events: NDArray[np.int16]
@@ -48,7 +48,7 @@ class Successors(NamedTuple):
 class Layer:
     """Counts of the states that this number of faults leads to, and no smaller one.
 
-    `depth`: the most events after the last fault. `rounds`: the most rounds of timeouts in which nobody learned a sum.
+    `depth`: the most events after the last fault. `rounds`: the most rounds of timeouts in which no worker got a sum.
     """
 
     faults: int
@@ -72,15 +72,15 @@ class Space(Protocol[Event_co]):
         ...
 
     def successors(self, states: States, *, faults: bool) -> Iterator[Successors]:
-        """The outcomes of all events that may happen; of faults only if asked for."""
+        """The outcomes of all possible events; of faults only if `faults` is set."""
         ...
 
     def over(self, states: States) -> BoolArray:
-        """In which states nothing has to happen any more, (states,)."""
+        """The states in which no event has to happen any more, as a mask (states,)."""
         ...
 
     def without_progress(self, states: States, layer: Layer) -> BoolArray:
-        """Which states show that nothing goes on as it must, (states,)."""
+        """The states that show a lack of progress, as a mask (states,)."""
         ...
 
     def check(self) -> None:
@@ -90,7 +90,7 @@ class Space(Protocol[Event_co]):
 
 @dataclass
 class Found(Generic[Event_co]):
-    """Something that must not be, in words, and the events that lead to it from the first state."""
+    """An error in words, and the events that lead to it from the first state."""
 
     what: str
     events: list[Event_co]
@@ -98,7 +98,7 @@ class Found(Generic[Event_co]):
 
 @dataclass
 class Batch:
-    """States, (words, n), and for each the number of the state and of the event that it comes from, (n,)."""
+    """States, (words, n), and for each the numbers of its predecessor and of the event between them, (n,)."""
 
     states: States
     parents: Numbers
@@ -120,7 +120,7 @@ class StateExplorer(Generic[Event_co]):
         self.found: Found[Event_co] | None = None
 
     def run(self, faults: int) -> Found[Event_co] | None:
-        """Visit all states that up to `faults` faults lead to, or stop at the first thing that must not be."""
+        """Visit all states that up to `faults` faults lead to, or stop at the first error."""
         frontier = [Batch(self.space.first(), np.array([-1]), np.array([-1], np.int16))]
         for used in range(faults + 1):
             self.layers.append(Layer(used))
@@ -133,7 +133,7 @@ class StateExplorer(Generic[Event_co]):
         return None
 
     def visit(self, layer: Layer, frontier: list[Batch], *, last: bool) -> list[Batch]:
-        """Visit all states that the frontier leads to without a fault; returns those that one fault more leads to."""
+        """Visit all states that the frontier leads to without a fault; return those that one more fault leads to."""
         faulty: list[Batch] = []
         known = Seen()  # the fingerprints of the states in `faulty`
         while frontier:
@@ -151,7 +151,7 @@ class StateExplorer(Generic[Event_co]):
         return merged(faulty)
 
     def fresh(self, batch: Batch, known: Seen | None) -> list[Batch]:
-        """The states of a batch that were not visited and are not `known`: one batch, or none."""
+        """Return the states of a batch that were not visited and are not `known`: one batch, or none."""
         prints = fingerprints(batch.states)
         new = self.seen.unseen(prints)
         if known is not None:
@@ -160,7 +160,7 @@ class StateExplorer(Generic[Event_co]):
         return [batch.where(new)] if new.size else []
 
     def expand(self, batch: Batch, layer: Layer, *, faults: bool) -> Iterator[tuple[Batch, BoolArray]]:
-        """Visit the new states of a batch; the states that events lead to, and which of the events are faults."""
+        """Visit the new states of a batch; yield the successors, and a mask of the events that are faults."""
         prints = fingerprints(batch.states)
         new = self.seen.unseen(prints)
         self.seen.add(prints[new])
@@ -192,7 +192,7 @@ class StateExplorer(Generic[Event_co]):
 
 
 def merged(batches: list[Batch]) -> list[Batch]:
-    """The same states in batches of about `CHUNK`."""
+    """Merge the states into batches of about `CHUNK`."""
     chunks: list[Batch] = []
     start = total = 0
     for end, batch in enumerate(batches, start=1):
@@ -211,7 +211,7 @@ def merged(batches: list[Batch]) -> list[Batch]:
 
 
 class History:
-    """How each visited state was reached first; states are numbered in the order of their visit."""
+    """The predecessor and event by which each visited state was reached first; states are numbered as visited."""
 
     def __init__(self) -> None:
         self.starts: list[int] = []
@@ -240,8 +240,8 @@ class History:
 class Seen:
     """64-bit fingerprints of states, in sorted runs of growing size.
 
-    Two states with the same fingerprint are taken for one. Among a hundred million states the chance of that is 3 in
-    10,000; states of one word all have different ones.
+    Two states with the same fingerprint count as one. Among a hundred million states the probability of that is 3 in
+    10,000; states of one word all have different fingerprints.
     """
 
     def __init__(self) -> None:
@@ -257,7 +257,7 @@ class Seen:
         return np.sort(first[new])
 
     def add(self, prints: Prints) -> None:
-        """Note fingerprints, none of which was seen before."""
+        """Add fingerprints, none of which was seen before."""
         run = np.sort(prints)
         while self.runs and len(self.runs[-1]) <= 2 * len(run):
             run = np.sort(np.concatenate((self.runs.pop(), run)), kind="stable")

@@ -1,12 +1,12 @@
-"""Emulation of in-network aggregation of gradients: one flat face, `import inakit as ina`.
+"""Emulation of in-network aggregation of gradients: one flat interface, `import inakit as ina`.
 
     fabric = ina.fabric("leafspine", leaves=4)
     plan = ina.plan(fabric, ina.job(fabric, workers=8), "aro")
     ina.run(plan, world="virtual")
     ina.compare(fabric, planners=["aro", "atp"]).to_frame()
 
-The names of `__all__` are stable: a later version gives them the same meaning, or a year of warnings. All others are
-the kit's own. A name is loaded when it is first used, so that the import itself takes no time.
+The names of `__all__` are stable: a later version keeps their meaning, or warns of a change for a year. All other names
+are internal. A name is loaded at its first use, so that the import itself takes no time.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The two phases of `make test`: tests that may run beside others, on all processors; then networks, one by one.
+"""The two phases of `make test`: tests that can run beside others, on all processors; then networks, one by one.
 
     python tests/phases.py [options and folders of pytest]
 
-Networks of the second phase have the machine to themselves, for their rates are measured. Single switches, and networks
-whose packets or sums are only compared, run in the first. Each process that runs tests has a network namespace and a
-folder of ledgers of its own, so that nobody sees or removes what another one builds, on a machine that others use as
-well. One line for each phase says how it ended, and the command fails if either does.
+Networks of the second phase have the machine to themselves, because their rates are measured. Single switches, and
+networks whose packets or sums are only compared, run in the first. Each test process has a network namespace and a
+folder of ledgers of its own, so that no process sees or removes another's networks, also on a shared machine. One line
+for each phase gives its outcome, and the command fails if either phase fails.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ NOTHING_TO_RUN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--phase", choices=[BESIDE, NETWORKS], help="only the tests of one phase of `make test`")
     parser.addoption(
-        "--handed-on", metavar="FILE", help="what the first phase writes: where the tests of the second are"
+        "--handed-on", metavar="FILE", help="a file from the first phase with the places of the second phase's tests"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Processes that run tests of a phase see no interfaces of each other, nor of others who use the machine."""
+    """Separate the interfaces of test processes from each other, and from those of other users of the machine."""
     runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
     if config.getoption("phase", None) and runs_tests and os.geteuid() == 0:
         own_network()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the files out of the second phase that have none of its tests: all have been imported in the first."""
+    """Skip files without tests of the second phase in that phase: all were imported in the first."""
     handed_on = config.getoption("handed_on")
     if config.getoption("phase") != NETWORKS or not handed_on or not collection_path.is_file():
         return None
@@ -61,33 +61,33 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @cache
 def read_files(handed_on: Path) -> frozenset[Path] | None:
-    """The files that the first phase names; None if it did not come so far."""
+    """The files that the first phase lists; None if it ended earlier."""
     return frozenset(map(Path, handed_on.read_text().splitlines())) if handed_on.exists() else None
 
 
 def write_files(handed_on: Path, items: list[pytest.Item]) -> None:
-    """Name the files of tests; each process of the first phase writes the same, and none writes half of it."""
+    """Write the files of the tests; each process of the first phase writes the same list, in one step."""
     own = handed_on.with_suffix(f".{os.getpid()}")
     own.write_text("".join(f"{path}\n" for path in sorted({item.path for item in items})))
     own.replace(handed_on)
 
 
 def pytest_collection_finish() -> None:
-    """Leave the many objects of collected tests out of all later collections of garbage."""
+    """Exclude the many objects of collected tests from all later garbage collections."""
     gc.freeze()
 
 
 def own_network() -> None:
     """Give this process a network namespace with a /sys that shows it, and an empty folder for ledgers of networks.
 
-    Control groups stay where they are.
+    Control groups remain visible.
 
-    Where this is not allowed, as in some containers, networks cannot be built either, and their tests are skipped.
+    If this is not allowed, as in some containers, networks cannot be built either, and their tests are skipped.
     """
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS | CLONE_NEWNET):
         if ctypes.get_errno() == errno.EPERM:
             return
-        raise OSError(ctypes.get_errno(), "no network namespace of its own for a process of tests")
+        raise OSError(ctypes.get_errno(), "cannot create a network namespace for a test process")
     LEDGERS.mkdir(mode=0o755, exist_ok=True)
     with TemporaryDirectory() as aside:
         for command in (
@@ -118,7 +118,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def phase_of(item: pytest.Item) -> str:
-    """Networks run in the second phase unless they are of `COMPARED` or marked `beside`, and what is marked `alone`.
+    """The second phase has networks that are neither in `COMPARED` nor marked `beside`, and tests marked `alone`.
 
     BMv2 is too slow for networks that run beside other tests.
     """
@@ -134,7 +134,7 @@ def phase_of(item: pytest.Item) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Run both phases, the second also if the first fails, and return the exit code. An interrupt ends both."""
     processors = len(os.sched_getaffinity(0))
-    waiting = 1  # one process more than processors: single switches wait for packets most of their time
+    waiting = 1  # one process more than processors: single switches mostly wait for packets
     phases = {
         f"tests beside others, on {processors} processors": [
             "--phase",
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str]) -> int:
             str(processors + waiting),
             "--dist",
             "loadfile",
-            "--max-worker-restart",  # a test that kills its process is run again by each process that follows
+            "--max-worker-restart",  # a test that kills its process is run again by each new process
             "2",
         ],
         "networks, one after the other": ["--phase", NETWORKS],
@@ -161,11 +161,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code of pytest. Modules are compiled once and kept, not by each of the many processes of tests."""
+    """Run pytest and return its exit code. Compiled modules are kept, so that the many test processes share them."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     try:
         return subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment, check=False).returncode
-    except KeyboardInterrupt:  # pytest has received it as well, and has printed which test it interrupts
+    except KeyboardInterrupt:  # pytest also received it, and has printed the interrupted test
         return int(pytest.ExitCode.INTERRUPTED)
 
 
@@ -174,7 +174,7 @@ def said(code: int) -> str:
 
 
 def outcome(codes: Sequence[int]) -> int:
-    """The exit code of the first phase that failed. A phase with nothing to run counts only if both have nothing."""
+    """The exit code of the first phase that failed. A phase without tests counts only if both have none."""
     failed = [code for code in codes if code not in (0, NOTHING_TO_RUN)]
     return failed[0] if failed else min(codes)
 

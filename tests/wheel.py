@@ -1,12 +1,12 @@
-"""The kit as `pip install` brings it: a wheel in an empty environment, with the newest versions of all it depends on.
+"""The kit as `pip install` installs it: a wheel in an empty environment, with the newest versions of its dependencies.
 
     python3 tests/wheel.py [--old]
 
-It builds the sdist of a copy of the checkout, and the wheel of that, installs it for the Python that runs this, and
-walks as an ordinary user, from another folder, from a plan over a run in virtual time to its report, and through a lab;
-then with the extras for hardware and studies. How many megabytes are installed is printed. `--old` installs the oldest
-versions that `pyproject.toml` allows instead. Nothing stays. It uses Python's own library only, so that any Python can
-run it.
+The script builds the sdist of a copy of the checkout, and a wheel from it, installs that for the running Python, and
+works as an ordinary user, in another folder, from a plan over a run in virtual time to its report, and through a lab;
+then with the extras for hardware and studies. It prints the installed megabytes. `--old` installs the oldest versions
+that `pyproject.toml` allows instead. All files are removed at the end. The script needs only Python's standard library,
+so that any Python can run it.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 USER = 20000
-"""The number of the ordinary user that root walks as; nobody has it."""
+"""The number of the ordinary user whose rights root uses; no account has it."""
 PLANNERS = "aro,inart,goat,grid,inarouting,lbmm"
-"""Planners that solve models in both ways, so that each comes after another."""
+"""Planners that solve models in both ways, one after another."""
 EXTRAS = ("hardware", "notebook", "study")
-"""The extras that are installed in the end."""
+"""The extras that are installed at the end."""
 NEEDY = {"study run study.yml": "study", "hardware export plan": "hardware", "switch ptf course": "ptf"}
-"""Commands that need an extra, and which."""
+"""Commands that need an extra, and the extra."""
 REFUSED = ("Running HiGHS", "Traceback", "Warning")
-"""What is nowhere in the output of a command."""
+"""Texts that must not be in the output of a command."""
 
 TIMEOUT_S = 600
 Walker = Callable[..., str]
 
 
 def main() -> None:
-    """Build, install and walk, in a folder that is removed at the end."""
+    """Build, install and use the kit, in a folder that is removed at the end."""
     with tempfile.TemporaryDirectory() as name:
         folder, home = Path(name), Path(name, "home")
         folder.chmod(0o755)
@@ -48,7 +48,7 @@ def main() -> None:
         python = installed(folder, package, *(oldest() if old else []))
         said([python, "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"])
         said(["du", "-sm", str(packages_of(python))])
-        # Old versions use what is deprecated in new versions of what they themselves depend on.
+        # Old versions use functions that newer versions of their dependencies deprecate.
         warnings = "ignore" if old else "default"
         inakit = walker(Path(python).with_name("inakit"), home, warnings)
         walk(inakit, home)
@@ -62,11 +62,11 @@ def main() -> None:
 def walker(command: Path, home: Path, warnings: str) -> Walker:
     """A function that runs `command` with arguments in the folder `home`, as an ordinary user, whose home it is.
 
-    `warnings` is what Python does with those of deprecated functions.
+    `warnings` is Python's action on deprecation warnings.
     """
     user: dict[str, Any] = {}
     if os.geteuid() == 0 and not all(folder.stat().st_mode & 1 for folder in Path(sys.executable).resolve().parents):
-        print(f"as root, for only root may reach {sys.executable}")
+        print(f"as root, because only root can reach {sys.executable}")
     elif os.geteuid() == 0:
         os.chown(home, USER, USER)
         user = {"user": USER, "group": USER, "extra_groups": []}
@@ -74,7 +74,7 @@ def walker(command: Path, home: Path, warnings: str) -> Walker:
     environment |= {"HOME": str(home), "PYTHONWARNINGS": warnings, "COLUMNS": "120"}
 
     def run(*arguments: str, code: int = 0) -> str:
-        """What the command prints; it has to end with this exit code, and without warnings."""
+        """Return the command's output; it must end with this exit code, and without warnings."""
         print("$", command.name, *arguments, flush=True)
         done = subprocess.run(
             [command, *arguments],
@@ -96,7 +96,7 @@ def walker(command: Path, home: Path, warnings: str) -> Walker:
 
 
 def walk(inakit: Walker, home: Path) -> None:
-    """From a plan to its report, and what students get of the course."""
+    """Use the kit from a plan to its report, and export the students' files of the course."""
     assert f"(commit {head()[:8]}" in inakit("--version")
     assert "optimal" in inakit("plan", "--topo", "leafspine", "--planner", PLANNERS)
     assert "pip install 'inakit[hardware]'" in inakit("plan", "--topo", "fattree", "--output", "plan")
@@ -113,7 +113,7 @@ def walk(inakit: Walker, home: Path) -> None:
 
 
 def walk_with_extras(inakit: Walker, home: Path) -> None:
-    """What two of the extras are for."""
+    """Use two of the extras."""
     assert "wrote bfrt, p4runtime, hosts" in inakit("hardware", "export", "plan")
     for made in ("p4runtime/p4info.txt", "bfrt/dump.py", "hosts"):
         assert (home / "plan" / made).exists(), f"{made} is missing"
@@ -122,7 +122,7 @@ def walk_with_extras(inakit: Walker, home: Path) -> None:
 
 
 def walk_beside_own_modules(python: Walker, home: Path) -> None:
-    """README's example, a run and a test in a project whose modules have the names of the kit's folders."""
+    """Run README's example, a run and a test in a project whose modules have the names of the kit's folders."""
     for name in ("labs", "p4", "planner", "switch", "topo", "traffic"):
         (home / f"{name}.py").write_text(f"OWN = '{name}'\n")
     (home / "experiments").mkdir()
@@ -137,7 +137,7 @@ def walk_beside_own_modules(python: Walker, home: Path) -> None:
 
 
 def wheel(folder: Path) -> Path:
-    """The wheel that pip makes of the sdist of what git knows of the checkout."""
+    """Build the wheel by pip from the sdist of the files that git tracks."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     subprocess.run(["git", "clone", "--quiet", "--no-checkout", ROOT, folder / "copy"], check=True)  # for the commit
     for name in filter(None, listed.split("\0")):
@@ -160,7 +160,7 @@ def head() -> str:
 
 
 def installed(folder: Path, package: Path, *more: str) -> str:
-    """The Python of an empty environment into which pip has installed the wheel and all that it depends on."""
+    """Install the wheel and its dependencies into an empty environment, and return its Python."""
     said([sys.executable, "-m", "venv", str(folder / "environment")])
     python = str(folder / "environment" / "bin" / "python")
     before = top_level(python)
@@ -183,14 +183,14 @@ def packages_of(python: str) -> Path:
 
 
 def oldest(*extras: str) -> list[str]:
-    """The lower bounds of `pyproject.toml` as exact versions, those of extras as well."""
+    """The lower bounds of `pyproject.toml` as exact versions, including those of extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     bounds = project["dependencies"] + [bound for extra in extras for bound in project["optional-dependencies"][extra]]
     return [bound.split(",")[0].replace(">=", "==") for bound in bounds]
 
 
 def said(command: list[str], cwd: Path | None = None) -> None:
-    """Run a command; what it prints is seen, and its failure ends everything."""
+    """Run a command; its output is shown, and its failure ends everything."""
     subprocess.run(command, cwd=cwd, check=True)
 
 

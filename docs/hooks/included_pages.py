@@ -1,8 +1,8 @@
-"""Adds pages to the site that live elsewhere in the repository: READMEs of folders, notes on papers, the changelog.
+"""Adds pages of the repository to the site: READMEs of folders, notes on papers, the changelog.
 
 `extra.included` of `mkdocs.yml` maps a page of the site to a file of the repository. The file is read when the site is
-built, so its text exists once. In all pages links are those of the repository, so that they work there too; here they
-are turned into links between pages, and a link to a file that is no page becomes the file's name.
+built, so its text exists once. Links in all pages are paths in the repository, so that they also work there; here they
+become links between pages, and a link to a file that has no page becomes the file's name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mkdocs.structure.pages import Page
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
 """A Markdown link to a file: its text, its target, and the part of the target from `#` on."""
 BAR_IN_CODE = re.compile(r"(`[^`\n]*)\\\|([^`\n]*`)")
-"""A bar in a table's code. A repository's host wants it escaped; here the backslash would show."""
+"""An escaped bar in the code of a table. The repository's host requires the backslash; the site would show it."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -32,12 +32,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001, by name
-    """Turn the page's links between files into links between pages, and what is escaped in code into what is meant."""
+    """Turn the page's links between files into links between pages, and unescape bars in code."""
     return BAR_IN_CODE.sub(r"\1|\2", with_page_links(markdown, page.file.src_uri, config.extra["included"]))
 
 
 def with_page_links(text: str, page: str, included: Mapping[str, str]) -> str:
-    """The text of a page whose links lead to pages; `included` maps pages to files of the repository."""
+    """Return the text of a page with links that lead to pages; `included` maps pages to files of the repository."""
     folder = PurePosixPath(included.get(page, f"docs/{page}")).parent
     pages = {source: page for page, source in included.items()}
 

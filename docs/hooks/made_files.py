@@ -1,8 +1,7 @@
-"""Adds what is made when the site is built: the page of every command, and the style sheet that colours code.
+"""Adds the generated files of the site: the page of every command, and the style sheet that colours code.
 
-The page is made from the command line and the Makefile themselves: it has what `inakit COMMAND --help` and `make help`
-print on the day when the site is built. The style sheet is made by Pygments, so that the site takes no script from
-anywhere else.
+The page is made from the command line and the Makefile: it has the output of `inakit COMMAND --help` and `make help`
+on the day when the site is built. Pygments makes the style sheet, so that the site loads no script from elsewhere.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ STYLE_SHEET = "styles/highlighting.css"
 
 INTRODUCTION = """# Every command
 
-Made from the command line itself when this site was built. `inakit` is `.venv/bin/inakit`; `inakit COMMAND --help`
+Generated from the command line when this site was built. `inakit` is `.venv/bin/inakit`; `inakit COMMAND --help`
 prints the same in a terminal. Commands that run plans (`emulate`, `train`, `exactness`, the emulated figures of
 `reproduce`) build a network as root, and run in virtual time without it; `calibrate` and `bench`, and those that look
-into a network (`top`, `dump`, `capture`), need root; the others do not. What the options mean together, by examples:
+into a network (`top`, `dump`, `capture`), need root; the others do not. Examples of options used together:
 [What else it can do](recipes.md).
 
-Every command ends with exit code 0 if it did what was asked, 1 if a run is not VALID or a check failed, 2 with one line
-that names the mistake and the way out, and 128 plus a signal's number if a signal ended it.
+Every command ends with exit code 0 on success, 1 if a run is not VALID or a check failed, 2 with one line that names
+the mistake and the way out, and 128 plus a signal's number if a signal ended it.
 """
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page, and the style sheet, which `extra_css` of `mkdocs.yml` names."""
+    """Add the page, and the style sheet that `extra_css` of `mkdocs.yml` names."""
     makefile = Path(config.config_file_path).parent / "Makefile"
     files.append(File.generated(config, PAGE, content=page(makefile.read_text())))
     rules = HtmlFormatter(style="default").get_style_defs(".codehilite")
@@ -52,13 +51,13 @@ def page(makefile: str) -> str:
 
 
 def targets(makefile: str) -> str:
-    """The section of `make`: what its target `help` prints."""
+    """The section of `make`: the output of its target `help`."""
     lines = re.findall(r'^\t@echo "(.*)"$', makefile, re.MULTILINE)
     return "\n".join(("## make", "", "```text", *lines, "```", ""))
 
 
 def commands(group: Any, names: str) -> Iterator[tuple[str, Any]]:
-    """Every command below a group, loaded, with the words by which it is called, in the order of its own help."""
+    """Yield every command below a group, loaded, with the words that call it, in the order of the help."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, f"{names} {name}")
@@ -74,13 +73,13 @@ def section(names: str, command: Any) -> str:
 
 
 def row(parameter: Any) -> str:
-    """An argument or option: how it is written, what it is, its default."""
+    """The table row of an argument or option: its name, its description, its default."""
     written = parameter.opts[0] if parameter.param_type_name == "option" else parameter.name.upper()
     return f"| `{written}` | {escaped(parameter.help)} | {default(parameter)} |"
 
 
 def default(parameter: Any) -> str:
-    """The default as it would be typed; nothing for a switch that is off and for what has none."""
+    """The default as it would be typed; empty for a flag that is off and for a parameter without a default."""
     if parameter.required:
         return "required"
     value = parameter.default
@@ -88,5 +87,5 @@ def default(parameter: Any) -> str:
 
 
 def escaped(text: str | None) -> str:
-    """A text of the command line in one line of Markdown: what would be markup there is shown as it is."""
+    """Return the text as one line of Markdown, with markup characters outside code escaped."""
     return re.sub(r"([|<>*_\[\]])(?![^`]*`(?:[^`]*`[^`]*`)*[^`]*$)", r"\\\1", " ".join((text or "").split()))

@@ -1,1 +1,1 @@
-"""Benchmarks: the packets per second that each switch target carries, and the time that ARO's planners take."""
+"""Benchmarks: the packets per second that each switch target carries, and the planning time of ARO's planners."""

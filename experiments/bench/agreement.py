@@ -1,4 +1,4 @@
-"""`inakit agree`: the same plans in two worlds, an emulated one and virtual time, and how far their figures differ."""
+"""`inakit agree`: runs the same plans in an emulated world and in virtual time, and compares their figures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from inakit.traffic.measure.monitor import link_bytes
 from inakit.traffic.measure.verdict import Verdict
 
 ONE_JOB = JobChoice()
-"""One parameter server, and all other hosts as workers, but no more than 16."""
+"""One parameter server; all other hosts are workers, at most 16."""
 INART_JOB = JobChoice(workers=50, servers=4)
 """The job of InArt's emulation (section 5.3)."""
 
@@ -69,7 +69,7 @@ NETWORKS = {
 
 @dataclass(frozen=True)
 class Combination:
-    """A plan to be run: `network` is a name in `NETWORKS`; without a `policy` the plan keeps its method's."""
+    """A plan to run: `network` is a name in `NETWORKS`; without `policy` the plan keeps its method's slot policy."""
 
     network: str
     planner: str
@@ -81,7 +81,7 @@ class Combination:
         return f"{self.network} {self.planner}{policy}{' replay' if self.mode == 'replay' else ''}"
 
     def emulation(self, switch: str) -> Emulation:
-        """The emulation on `switch`, whose link rates are made to fit this machine."""
+        """The emulation on `switch`, with link rates that fit this machine."""
         network = NETWORKS[self.network]
         return Emulation(
             build_problem(network.fabric, network.jobs),
@@ -97,7 +97,7 @@ class Combination:
 def on(
     network: str, planners: str, policies: Sequence[str] = ("",), modes: Sequence[str] = ("reliable",)
 ) -> Iterator[Combination]:
-    """Every combination of these on a network; `planners` are separated by spaces."""
+    """Yield every combination of planner, policy and mode on a network; `planners` are separated by spaces."""
     for planner, policy, mode in product(planners.split(), policies, modes):
         yield Combination(network, planner, policy, mode)
 
@@ -131,14 +131,14 @@ SHORT = (*on("aro-figure1", "aro lbmm"), *on("aro-figure1", "aro", modes=("repla
 
 
 def chosen(pattern: str, *, short: bool) -> tuple[Combination, ...]:
-    """The combinations of one of the two lists whose names contain `pattern`, in which `*` and `?` stand for any.
+    """Return the combinations of one of the two lists whose names contain `pattern`, with `*` and `?` as wildcards.
 
-    Raises `InputError` if there is none.
+    Raises `InputError` if no name matches.
     """
     found = tuple(each for each in (SHORT if short else COMBINATIONS) if fnmatchcase(str(each), f"*{pattern}*"))
     if not found:
         names = "a part of a name is expected, such as 'fattree-4 aro', 'replay' or 'leafspine*forest'"
-        raise InputError(f"--only '{pattern}' fits no combination: {names}; networks are {', '.join(NETWORKS)}")
+        raise InputError(f"--only '{pattern}' matches no combination: {names}; networks are {', '.join(NETWORKS)}")
     return found
 
 
@@ -148,7 +148,7 @@ MEDIAN = 0.005
 
 @dataclass(frozen=True)
 class Quantity:
-    """A figure that is compared: its name in files, its value, and the largest relative difference that agrees."""
+    """A compared figure: its name in files, its value, and the largest relative difference that counts as agreement."""
 
     name: str
     value: Callable[[Outcome], float | None]
@@ -156,7 +156,7 @@ class Quantity:
 
 
 def aggregation_ratio(outcome: Outcome) -> float | None:
-    """Bytes that workers send for each byte that reaches a PS; None when none does."""
+    """Bytes that workers send for each byte that reaches a PS; None if no byte reaches one."""
     return ratio(outcome.measured.sent_bytes, outcome.measured.ps_ingress_bytes)
 
 
@@ -167,11 +167,11 @@ QUANTITIES = (
     Quantity("aggregation_ratio", aggregation_ratio, 0.001),
 )
 LINK_BYTES, LINK_LIMIT = "link_bytes", 0.01
-"""The bytes of each directed link, and the largest relative difference that agrees."""
+"""The bytes of each directed link as a quantity, and the largest relative difference that counts as agreement."""
 
 
 def difference(first: float | None, second: float | None) -> float:
-    """The second figure less the first, as a share of the first; infinite if only one of them is nothing."""
+    """(second - first) / first; 0 if both are 0 or None, infinite if only the first is or only the second is None."""
     if first == second or not (first or second):
         return 0.0
     return inf if not first or second is None else second / first - 1
@@ -181,8 +181,8 @@ def difference(first: float | None, second: float | None) -> float:
 class Differences:
     """The differences between two runs of a plan, those of the second run relative to the first.
 
-    `figures`: by the name of a quantity. `links`: those in the bytes of each directed link that carried anything.
-    `collisions`: how many gradient packets of each run found their slot taken.
+    `figures`: by quantity. `links`: in the bytes of each directed link that carried any packet. `collisions`: the
+    number of gradient packets of each run that found their slot taken.
     """
 
     figures: Mapping[str, float]
@@ -202,22 +202,22 @@ class Differences:
 
     @property
     def worst_link(self) -> DirectedLink | None:
-        """The link whose bytes differ most; None without any."""
+        """The link whose bytes differ most; None if no link carried any packet."""
         return max(self.links, key=lambda link: abs(self.links[link]), default=None)
 
     @property
     def worst_link_difference(self) -> float:
-        """The difference in the bytes of that link."""
+        """The difference in the bytes of the worst link."""
         return 0.0 if self.worst_link is None else self.links[self.worst_link]
 
     @property
     def median_link_difference(self) -> float:
-        """The median of the differences in the bytes of links, without their signs."""
+        """The median of the absolute differences in the bytes of links."""
         return median(map(abs, self.links.values())) if self.links else 0.0
 
     @property
     def beyond(self) -> tuple[str, ...]:
-        """The differences that are beyond their limits, in words."""
+        """A text for each difference that exceeds its limit."""
         figures = {each.name: (self.figures[each.name], each.limit) for each in QUANTITIES}
         if self.worst_link is not None:
             figures[f"{LINK_BYTES} of {' → '.join(self.worst_link)}"] = self.worst_link_difference, LINK_LIMIT
@@ -229,20 +229,20 @@ class Differences:
 
 
 NOT_RUN = "not run"
-"""The word for a combination that no world could run, in place of a verdict."""
+"""The word in place of a verdict for a combination that one of the worlds cannot run."""
 COUNTED = (Verdict.VALID, Verdict.DIFFERS)
 """The verdicts of combinations whose first run is VALID, so that the second one has to agree with it."""
 SILENT = Console(quiet=True)
-"""A console that discards what planning and running print."""
+"""A console that discards the output of planning and running."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A combination and what came of it.
+    """A combination and the comparison of its two runs.
 
-    `verdict`: VALID if both runs are and differ by no more than they may, DIFFERS if only the first is or they differ
-    by more; the first run's verdict if that is not VALID; `NOT_RUN` if a world cannot run the combination. `reasons`:
-    why it is not VALID. `outcomes`: those of the two runs that were made. `link_bps`: the rate of the fastest link.
+    `verdict`: VALID if both runs are VALID and no difference exceeds its limit; DIFFERS if only the first run is VALID
+    or a difference exceeds its limit; the first run's verdict if that is not VALID; `NOT_RUN` if a world cannot run the
+    combination. `reasons`: why the verdict is not VALID. `outcomes`: of the runs that ended. `link_bps`: the fastest.
     """
 
     combination: Combination
@@ -260,7 +260,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A run that was made or that failed: its verdict, its reasons and, if it has ended, its outcome."""
+    """A run: its verdict, its reasons and, if it ended without an error, its outcome."""
 
     verdict: str
     reasons: tuple[str, ...]
@@ -273,9 +273,9 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Extent:
-    """How long a combination is run: `iteration_s`, the planned time of its one iteration.
+    """The length of a run: `iteration_s` is the planned time of its one iteration.
 
-    `tries`: how often a run in real time is tried as long as it is OVERLOADED, as other work on the machine makes it.
+    `tries`: the most attempts at a run in real time that is OVERLOADED, for example by other work on the machine.
     """
 
     iteration_s: float = 3.0
@@ -283,7 +283,7 @@ class Extent:
 
 
 def compare(combination: Combination, worlds: tuple[World, World], extent: Extent) -> Compared:
-    """Run a combination in both worlds, at rates that the first one carries on this machine."""
+    """Run a combination in both worlds, at rates that the first world carries on this machine."""
     try:
         emulation, run = prepare(combination, worlds, extent.iteration_s)
     except InakitError as error:
@@ -308,11 +308,11 @@ def compare(combination: Combination, worlds: tuple[World, World], extent: Exten
 
 
 def prepare(combination: Combination, worlds: tuple[World, World], iteration_s: float) -> tuple[Emulation, Run]:
-    """The combination's emulation at rates that the first world carries, and its run of one iteration.
+    """Return the combination's emulation at rates that the first world carries, and its run of one iteration.
 
-    The gradient is so large that the iteration takes `iteration_s` by the plan: the same share of every run is then the
-    latency of its last packets, whatever its rate.
-    Raises `InakitError` for what a world or this machine cannot run.
+    The size of the gradient makes the iteration take `iteration_s` by the plan, so that the latency of the last packets
+    is the same share of every run, whatever its rate.
+    Raises `InakitError` for a combination that a world or this machine cannot run.
     """
     emulation = combination.emulation(worlds[0].name)
     for world in worlds:
@@ -325,7 +325,7 @@ def prepare(combination: Combination, worlds: tuple[World, World], iteration_s: 
 
 
 def attempt(world: World, tries: int, run: Callable[[], Outcome]) -> Attempt:
-    """The outcome of a run, or why there is none; a run that is OVERLOADED in real time is tried again."""
+    """Return the outcome of a run, or the reasons of its failure; a run in real time that is OVERLOADED is repeated."""
     for _ in range(tries):
         try:
             outcome = run()
@@ -340,7 +340,7 @@ def attempt(world: World, tries: int, run: Callable[[], Outcome]) -> Attempt:
 
 
 SHOWN = (("sending_rate_bps", "rate (Mbit/s)", 1e-6, 3), ("communication_time_s", "time (ms)", 1e3, 1))
-"""The quantities whose values in both worlds the table has: name, heading, factor to its unit, and digits."""
+"""The quantities whose values the table shows: name, heading, factor to the unit, and digits."""
 
 
 def agreement_table(found: Sequence[Compared], names: tuple[str, str]) -> NamedTable:
@@ -367,24 +367,24 @@ def cells(one: Compared) -> list[str]:
 
 
 def percent(one: Compared, name: str) -> str:
-    """A difference in percent with its sign; a dash where there is none."""
+    """A difference in percent with its sign; a dash if there is no comparison."""
     return f"{100 * one.differences.figures[name]:+.2f}" if one.differences else "-"
 
 
 def shown(verdict: str) -> str:
-    """A verdict in colour, pale where nothing was run."""
+    """A verdict in colour, pale if nothing was run."""
     return f"[dim]{verdict}[/]" if verdict == NOT_RUN else styled(verdict)
 
 
 FEW = 10
-"""A median of fewer combinations says little."""
+"""The fewest combinations whose medians are judged."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """All combinations together: how many count, how many of those agree, and the medians of their differences.
+    """Totals over all combinations: how many count, how many of those agree, and the medians of their differences.
 
-    `failed`: how many broke in the first world, and so do not count.
+    `failed`: the number of combinations that failed in the first world and therefore do not count.
     """
 
     counted: int
@@ -394,7 +394,7 @@ class Summary:
 
     @staticmethod
     def of(found: Sequence[Compared]) -> Summary:
-        """The summary of combinations that were tried."""
+        """Summarise the combinations that were tried."""
         counted = [one for one in found if one.counts]
         differences = [one.differences for one in counted if one.differences]
         all_of = {each.name: [abs(one.figures[each.name]) for one in differences] for each in QUANTITIES}
@@ -405,7 +405,7 @@ class Summary:
 
     @property
     def agrees(self) -> bool:
-        """Whether some combination counts, all that count agree, none broke, and all medians are below `MEDIAN`.
+        """Whether a combination counts, all that count agree, none failed, and all medians are below `MEDIAN`.
 
         Medians of fewer than `FEW` combinations are not judged.
         """
@@ -420,11 +420,11 @@ def words_of(one: Compared) -> str:
 
 
 def print_summary(console: Console, found: Sequence[Compared]) -> None:
-    """Print the medians, how many combinations agree, and the reasons of all that do not."""
+    """Print the medians, the number of combinations that agree, and the reasons for all others."""
     summary = Summary.of(found)
     told = ", ".join(f"{name} {value:.3%}" for name, value in summary.medians.items())
     if told:
-        limit = f" (each to be below {MEDIAN:.1%})" if summary.counted >= FEW else ""
+        limit = f" (each must be below {MEDIAN:.1%})" if summary.counted >= FEW else ""
         console.print(f"medians{limit}: {told}", highlight=False, soft_wrap=True)
     others = len(found) - summary.counted
     rest = f"; {others} more have no VALID run to compare with" if others else ""
@@ -440,7 +440,7 @@ def print_summary(console: Console, found: Sequence[Compared]) -> None:
 
 
 def row(one: Compared) -> dict[str, Any]:
-    """A row of `agreement.csv`: the figures of both worlds, None where there are none, and their differences."""
+    """A row of `agreement.csv`: the figures of both worlds, None for missing ones, and their differences."""
     combination, differences = one.combination, one.differences
     found: dict[str, Any] = {
         "network": combination.network,
@@ -474,10 +474,10 @@ def run_agreement(
     results: Path,
     console: Console,
 ) -> Summary:
-    """Run every combination in both worlds, print and write what was found, and return the summary.
+    """Run every combination in both worlds, print and write the results, and return the summary.
 
-    The files are written after each combination; however it ends, what was compared is printed. Raises `InakitError`
-    where no folder can be made in `results`.
+    The files are written after each combination. After an error or an interrupt the results so far are printed. Raises
+    `InakitError` if no folder can be created in `results`.
     """
     check_results(results)
     folder, names = RunFolder(results, "agreement"), (worlds[0].name, worlds[1].name)
@@ -489,7 +489,7 @@ def run_agreement(
         if found:
             console.print(agreement_table(found, names))
             print_summary(console, found)
-            console.print(f"everything of these runs: {folder.path}", highlight=False)
+            console.print(f"all files of these runs: {folder.path}", highlight=False)
         return Summary.of(found)
 
     def keep(rows: Sequence[Row[Combination, Compared]]) -> None:
@@ -499,7 +499,7 @@ def run_agreement(
 
 
 def compared(rows: Sequence[Row[Combination, Compared]]) -> list[Compared]:
-    """What was compared; a combination whose comparison broke has failed."""
+    """The comparisons; a combination whose comparison raised an error has verdict FAILED."""
     return [row.found or Compared(row.asked, Verdict.FAILED, (row.error or "",)) for row in rows]
 
 

@@ -1,9 +1,9 @@
-"""`inakit exactness`: every slot policy, over several levels of aggregation, under every condition, on real switches.
+"""`inakit exactness`: every slot policy under every condition, over several levels of aggregation, on real switches.
 
 Networks are binary trees of switches, with two workers at each leaf and a PS on top. Conditions are faults on all links
-and events such as a restart of the PS. On the switch `virtual`, switches run `p4/ina.p4` in this process, as target
-`fast` runs it in the kernel, and time is the network's own. That needs no root, and every run gives the same result
-again. On a switch target each cell has a Mininet network of its own.
+and events such as a restart of the PS. On the switch `virtual`, switches run `p4/ina.p4` in this process as target
+`fast` runs it in the kernel, and time is simulated. That needs no root, and every run gives the same result.
+On a switch target each cell has a Mininet network of its own.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ FANOUT, SERVER = 2, "ps"
 CAPACITY = 10
 """The capacity of every link, as a multiple of a worker's sending rate."""
 UP, FIRST_CHILD = 1, 2
-"""The port of every switch towards the PS, and the first of its ports towards the workers."""
+"""The port of every switch towards the PS, and its first port towards the workers."""
 PIPELINES = ((UP,), tuple(range(FIRST_CHILD, FIRST_CHILD + FANOUT)))
 SUMS = 1
-"""The pipelines of every switch, and the one that sums: not the first, with which a faulty program might confuse it."""
+"""The pipelines of every switch, and the aggregating one: not the first, so that a confusion of the two shows."""
 
 
 def fabric_of(levels: int, slots: int, capacity_bps: float) -> Fabric:
-    """`levels` tiers of switches: s1 and the PS on top, FANOUT switches below each, FANOUT workers below the last."""
+    """`levels` tiers of switches: s1 and the PS on top, FANOUT switches below each, FANOUT workers at the last."""
     names = switch_names(levels)
     switches = tuple(
         Switch(name, levels - level, PIPELINES, aggregator_slots=slots)
@@ -81,7 +81,7 @@ def worker_names(levels: int) -> list[str]:
 
 
 def tree_of(levels: int, number: int, priority: int) -> AggregationTree:
-    """The aggregation tree in which every switch is an aggregator. It has no slots assigned yet."""
+    """The aggregation tree in which every switch is an aggregator. No slots are assigned yet."""
     workers = worker_names(levels)
     labels = {name: label for label, name in enumerate(workers, start=1)}
     for tier in switch_names(levels):
@@ -103,9 +103,9 @@ def tree_of(levels: int, number: int, priority: int) -> AggregationTree:
 def case(
     policy: str, levels: int, *, fragments: int, slots: int, rate_bps: float, trees: int = 2
 ) -> tuple[Problem, Plan]:
-    """A job whose gradient of `fragments` fragments is shared by `trees` trees of different priorities, and its plan.
+    """Return a job whose `fragments` fragments are shared by `trees` trees of different priorities, and its plan.
 
-    Every link can carry what all workers send at `rate_bps` each, even if nothing is summed.
+    Every link can carry the traffic of all workers at `rate_bps` each, even without aggregation.
     """
     fabric = fabric_of(levels, slots, capacity_bps=CAPACITY * rate_bps)
     job = Job(1, tuple(worker_names(levels)), (SERVER,), fragments * 4 * FRAGMENT.values)
@@ -119,18 +119,18 @@ def case(
 
 
 Events = Callable[[Fabric, float], tuple[Event, ...]]
-"""A function that gives the events for a fabric whose workers, without faults, send for this many seconds."""
+"""A function that returns the events for a fabric whose workers, without faults, send for this many seconds."""
 
 WIPED_AT, PAUSED_AT, RESTARTED_AT = (0.3, 0.5), 0.4, 0.4
-"""When these events happen, as shares of the time for which workers send without faults."""
+"""The times of these events, as shares of the time for which workers send without faults."""
 PAUSED, PAUSED_S = "w1", 5.0
 NO_FAULTS = LinkFaults()
 
 
 def switches_wiped(fabric: Fabric, sending_s: float) -> tuple[Event, ...]:
-    """The top switch, and later one of the lowest tier, lose all registers while fragments are under way.
+    """The top switch, and later one of the lowest tier, lose all registers while fragments are in flight.
 
-    In virtual time all workers send at the same moments: only where packets are lost does a slot wait for the others.
+    In virtual time all workers send at the same moments, so a slot waits for other workers only where packets are lost.
     """
     ends = (fabric.switches[0], fabric.switches[-1])
     return tuple(
@@ -150,13 +150,13 @@ def server_restarted(_: Fabric, sending_s: float) -> tuple[Event, ...]:
 
 @dataclass(frozen=True)
 class Condition:
-    """What goes wrong in a run: `links`, the faults of each direction of every link; `events`, which gives events."""
+    """The faults of a run: `links`, for each direction of every link; `events`, a function that returns events."""
 
     links: LinkFaults = NO_FAULTS
     events: Events = lambda _fabric, _sending_s: ()
 
     def faults(self, fabric: Fabric, sending_s: float) -> FaultPlan:
-        """The condition as a fault plan for a fabric. Only switches reorder packets: links to hosts do not."""
+        """Return the fault plan of a fabric. Links to hosts do not reorder packets; only switches do."""
         to_hosts = replace(self.links, reorder=0.0)
         links = {
             (node, peer): to_hosts if peer in fabric.host_names else self.links for node, peer in fabric.capacities_bps
@@ -177,22 +177,22 @@ CONDITIONS = {
     "all at once": Condition(LinkFaults(drop=0.05, duplicate=0.05, reorder=0.05), server_restarted),
 }
 HEAVY = {"10 % loss": 10, "30 % loss": 50, "all at once": 5}
-"""By how much the number of fragments is divided under a condition, because loss makes runs slow: 6 % of the packets
-pass eight links with 30 % loss each, and windows stay small."""
+"""Divisors of the number of fragments under a condition whose losses make runs slow: with 30 % loss per link, 6 % of
+the packets pass eight links, and windows stay small."""
 
 
 STALL_S = 120.0
-"""A run fails after this many seconds without a result, which is longer than a pause of 5 s or heavy loss takes."""
+"""A run without a result for this many seconds fails. A pause of 5 s or heavy loss takes less."""
 
 
 @dataclass(frozen=True)
 class Scale:
     """The size of a cell in one world.
 
-    `rate_bps`: the sending rate of each worker. `slots`: those of each switch, few enough for fragments to collide.
-    `fragments`: those of a gradient. `timeouts`: a worker's shortest timeout and its first one, in seconds. Short ones
-    suit short round trips; with them a run in which most packets are lost ends sooner. `tick_s`: how often endpoints
-    act, in seconds; None for what fits the world. Sums do not need steps as fine as times in virtual time do.
+    `rate_bps`: the sending rate of each worker. `slots`: per switch, few enough for fragments to collide. `fragments`:
+    per gradient. `timeouts`: a worker's shortest timeout and its first one, in seconds. Short timeouts suit short round
+    trips, and end a run sooner in which most packets are lost. `tick_s`: the interval between endpoints' steps, in s;
+    None for the world's default. Exact sums do not need steps as fine as times in virtual time do.
     """
 
     rate_bps: float
@@ -218,7 +218,7 @@ SCALES = {
 
 
 def chosen_worlds(names: Iterable[str]) -> list[str]:
-    """The worlds of these names; `auto` is every world that this machine can emulate, or virtual time.
+    """Return the worlds of these names; `auto` is every world that this machine can emulate, or virtual time.
 
     Raises `InakitError`.
     """
@@ -231,7 +231,7 @@ GRADIENTS = RandomGradients(1)
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination to be tried. `switch` is the name of a world of `inakit.experiments.worlds.registry`."""
+    """One combination to test. `switch` is the name of a world of `inakit.experiments.worlds.registry`."""
 
     policy: str
     levels: int
@@ -244,11 +244,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Tried:
-    """The result of one cell, tried with this number of `fragments`.
+    """The result of one cell, tested with this number of `fragments`.
 
     `failure`: why sums are not exact, or why the run does not show it; empty if they are exact. `time_s`: the
-    communication time. `again`: retransmissions per fragment of each worker. `counts`: how many packets each event
-    happened to, see `event_counts`.
+    communication time. `again`: retransmissions per fragment of each worker. `counts`: the number of packets by event,
+    see `event_counts`.
     """
 
     cell: Cell
@@ -268,7 +268,7 @@ class Tried:
 
 
 def short(number: float) -> str:
-    """A number with one decimal, or with none from 10 on."""
+    """Format a number with one decimal, or with none from 10 on."""
     return f"{number:.0f}" if number >= 10 else f"{number:.1f}"
 
 
@@ -278,10 +278,10 @@ def weight(cell: Cell) -> float:
 
 
 def check_memory(problem: Problem) -> None:
-    """Raise `MachineError` if the gradients and the sums of a run do not fit this machine."""
+    """Raise `MachineError` if the gradients and sums of a run do not fit this machine's memory."""
     (job,) = problem.jobs
-    # In gradients: each worker takes 3.5, for its gradient twice, its sums, and a head for each packet. The PS and the
-    # check take 8 in all, for 64-bit sums of both, and as much again for the work of the check.
+    # In gradients: each worker takes 3.5, for its gradient twice, its sums, and a header per packet. The PS and the
+    # check take 8 in all: 64-bit sums of both, and the same again for the computation of the check.
     needed = job.gradient_bytes * (len(job.workers) * 3.5 + 8)
     available = psutil.virtual_memory().available
     if needed > available:
@@ -294,7 +294,7 @@ def check_memory(problem: Problem) -> None:
 def attempt(cell: Cell, fragments: int | None = None, program: DataPlaneProgram = INA) -> Tried:
     """Run one iteration of a cell on switches of this program.
 
-    It has `fragments` (by default those of its world) times the cell's weight.
+    The iteration has `fragments` (by default those of its world) times the cell's weight.
     """
     scale = SCALES.get(cell.switch, SLOW)
     count = max(2, math.ceil((fragments or scale.fragments) * weight(cell)))
@@ -313,7 +313,7 @@ def attempt(cell: Cell, fragments: int | None = None, program: DataPlaneProgram 
 
 
 def failure_of(outcome: Outcome) -> str:
-    """Why a run does not show that sums are exact; empty where it does."""
+    """The reason why a run does not show that sums are exact; empty if it does."""
     if not outcome.measured.exact:
         return "; ".join(outcome.measured.wrong)
     not_reached = [event for each in outcome.interferences for event in each.details.get("not_reached", ())]
@@ -321,7 +321,7 @@ def failure_of(outcome: Outcome) -> str:
 
 
 def event_counts(outcome: Outcome) -> dict[str, int]:
-    """The number of packets of a run per event of the P4 program, over all switches, and per fault at hosts."""
+    """Count the packets of a run by event of the P4 program, over all switches, and by fault at hosts."""
     counted = Counter({event.name.lower(): 0 for event in SlotEvent})
     for _, events in switch_events(outcome.monitor):
         counted.update({event.name.lower(): events[event] for event in SlotEvent})
@@ -378,9 +378,9 @@ def shared_out(total: int, wanted: Sequence[Cell]) -> int:
 def run_matrix(
     wanted: Sequence[Cell], fragments: int | None, console: Console, program: DataPlaneProgram = INA
 ) -> list[Tried]:
-    """Try every cell, print each result and then the matrix, and return what was found.
+    """Try every cell, print each result and then the matrix, and return the results.
 
-    However it ends, the matrix of what was tried is printed. A cell that cannot be tried has failed.
+    After an error or an interrupt the matrix has the cells so far. A cell that cannot be run has failed.
     """
 
     def show(rows: Sequence[Row[Cell, Tried]]) -> list[Tried]:
@@ -398,7 +398,7 @@ def told(tried: Tried) -> str:
 
 
 def print_matrix(found: Sequence[Tried], console: Console, program: DataPlaneProgram) -> None:
-    """Print the matrix, what it shows, and how many of its cells are exact."""
+    """Print the matrix, and the number of its cells that are exact."""
     exact, carried = sum(each.exact for each in found), sum(each.fragments for each in found)
     console.print(matrix_table(found))
     console.print(
@@ -409,7 +409,7 @@ def print_matrix(found: Sequence[Tried], console: Console, program: DataPlanePro
 
 
 def matrix_table(found: Sequence[Tried]) -> Table:
-    """Times and sendings per gradient: a section per switch and levels, a row per condition, a column per policy."""
+    """Times and transmissions per gradient: sections by switch and levels, rows by condition, columns by policy."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
     policies = dict.fromkeys(tried.cell.policy for tried in found)
     for heading in ("", *policies):

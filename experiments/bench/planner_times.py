@@ -1,4 +1,4 @@
-"""The planning time of ARO with one task and with several: the kit's method beside the paper's literal models."""
+"""The planning time of ARO with one task and with several: the kit's method and the paper's literal models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Draw:
-    """One seed of the case that has row `row` of the table."""
+    """One seed of the case in row `row` of the table."""
 
     row: int
     case: OneTask | SeveralTasks
@@ -53,9 +53,9 @@ def measure_seeds(
     table: Table,
     console: Console,
 ) -> bool:
-    """Measure every case with its number of `seeds`, fill the `table` and print it; whether no seed failed.
+    """Measure every case with its number of `seeds`, fill the `table` and print it; return whether no seed failed.
 
-    However it ends, the table has the seeds that were measured.
+    After an error or an interrupt the table has the seeds that were measured.
     """
     draws = [Draw(row, case, seed) for row, case in enumerate(cases) for seed in range(seeds(case))]
 
@@ -82,9 +82,9 @@ LITERAL_TIME_S = 60.0
 
 @dataclass(frozen=True)
 class OneTask:
-    """A leaf-spine or fat-tree in which a `share` of all switches are INA switches, the PS's ToR among them.
+    """A leaf-spine or fat-tree in which a `share` of all switches are INA switches, among them the PS's ToR.
 
-    Workers are random hosts. Each of `seeds` seeds gives one problem; the literal model plans the first `literal` too.
+    Workers are random hosts. Each of `seeds` seeds gives one problem; the literal model plans the first `literal`.
     """
 
     name: str
@@ -116,10 +116,10 @@ ONE_TASK = (
 
 @dataclass(frozen=True)
 class Timing:
-    """One problem: the rate of `aro`'s plan, its proven gap, and how long planning took.
+    """The planning of one problem: the rate of `aro`'s plan, its proven gap, and the time that planning took.
 
-    `search_s`: seconds of the search. `objects_s`: seconds to make the plan from its result, and to check it.
-    `literal`: the literal model's plan, if it was asked.
+    `search_s`: seconds of the search. `objects_s`: seconds to make the plan from its result and to check it.
+    `literal`: the literal model's plan, if it planned this problem.
     """
 
     rate_bps: float
@@ -130,15 +130,15 @@ class Timing:
 
     @property
     def ratio(self) -> float:
-        """The time of the literal model divided by that of the search; 0 if the literal model was not asked."""
+        """The time of the literal model divided by that of the search; 0 without a literal plan."""
         return self.literal.outcome.seconds / self.search_s if self.literal else 0.0
 
 
 def timing(case: OneTask, seed: int) -> Timing:
-    """Plan one problem by `aro` and, for the first seeds of a case, by the literal model too."""
+    """Plan one problem by `aro` and, for the first seeds of a case, by the literal model."""
     problem = case.problem(seed)
     gc.collect()
-    gc.disable()  # the time of a collection depends on all objects in memory, and not only on the planner's
+    gc.disable()  # a collection's time depends on all objects in memory, not only on the planner's
     try:
         started = time.perf_counter()
         plan = METHODS["aro"].plan(problem)
@@ -158,7 +158,7 @@ def bench_planners(console: Console, cases: Sequence[OneTask] = ONE_TASK, *, qui
     Returns whether no seed failed.
     """
     headings = ("seeds", "mean Gbit/s", "worst gap", "search (ms)", "rest (ms)", "literal (s)", "ratio")
-    timing(cases[0], 0)  # so that nothing is loaded while the clock runs
+    timing(cases[0], 0)  # so that all modules are loaded before the clock runs
     return measure_seeds(
         cases,
         lambda case: 1 if quick else case.seeds,
@@ -171,9 +171,9 @@ def bench_planners(console: Console, cases: Sequence[OneTask] = ONE_TASK, *, qui
 
 
 ONE_TASK_CAPTION = (
-    "Search: from the problem to a path for every worker, with the proof; median to worst. Rest: the plan made of "
-    f"them, and its check. Literal: the paper's model on the first seeds, median, {LITERAL_TIME_S:g} s at most. "
-    "Ratio: literal to search, least to median."
+    "Search: from the problem to a path for every worker, with the proof; median to worst. Rest: building the "
+    f"plan, and its check. Literal: the paper's model on the first seeds, median, at most {LITERAL_TIME_S:g} s. "
+    "Ratio: literal to search, lowest and median."
 )
 
 
@@ -229,16 +229,16 @@ SEVERAL_TASKS = (
 """The paper's SJMT, MJMT, and Figure 11's lambda of 3, 4 and 5."""
 
 SEVERAL_TASKS_CAPTION = (
-    "Seconds: from the problem to the checked plan, median to worst. Proven: to the gap that was asked for. After "
-    f"{SOON_S:g} s: the worth, Eq. (2) or (3), of the plan with that time limit, as a share of the best, median to "
-    "worst; and its seconds. Literal: the paper's QSR model on the first seeds, median seconds, and the share of the "
-    "best that it has found then, 0 for nothing. Ratio: its seconds to ours."
+    "Seconds: from the problem to the checked plan, median to worst. Proven: seeds within the requested gap. After "
+    f"{SOON_S:g} s: the objective, Eq. (2) or (3), of the plan with that time limit, as a share of the best, median to "
+    "worst; and its seconds. Literal: the paper's QSR model on the first seeds, median seconds, and its share of the "
+    "best, 0 without a plan. Ratio: its seconds to ours."
 )
 
 
 @dataclass(frozen=True)
 class Timed:
-    """A plan, None if the solver found none in time, and the seconds that planning and checking took."""
+    """A plan, None if the solver found none within its limit, and the seconds that planning and checking took."""
 
     plan: Plan | None
     seconds: float
@@ -255,11 +255,11 @@ class TasksTiming:
 
     @property
     def gap(self) -> float:
-        """The gap that the fast method has proven within the case's time limit; 1 if it found no plan."""
+        """The gap that the fast method proved within the case's time limit; 1 if it found no plan."""
         return (self.full.plan.outcome.gap or 0.0) if self.full.plan else 1.0
 
     def share(self, timed: Timed) -> float:
-        """The worth of a plan as a share of that of the fast method's plan with the case's time limit."""
+        """The objective value of a plan as a share of that of the fast method's plan with the case's time limit."""
         return worth_bps(self.problem, timed.plan) / worth_bps(self.problem, self.full.plan)
 
 
@@ -275,7 +275,7 @@ def worth_bps(problem: Problem, plan: Plan | None) -> float:
 
 
 def trial(case: SeveralTasks, seed: int, literal_s: float) -> TasksTiming:
-    """Plan one problem within the case's time, within `SOON_S` and, for the first seeds, by the literal model."""
+    """Plan one problem within the case's time limit, within `SOON_S` and, for the first seeds, by the literal model."""
     problem = case.setting.problem(seed)
     full = timed(lambda: METHODS["aro"].plan(problem, Options(time_limit_s=case.limit_s, gap=case.gap)))
     soon = timed(lambda: METHODS["aro"].plan(problem, Options(time_limit_s=SOON_S, gap=case.gap)))
@@ -286,7 +286,7 @@ def trial(case: SeveralTasks, seed: int, literal_s: float) -> TasksTiming:
 
 
 def timed(plan: Callable[[], Plan]) -> Timed:
-    """The plan and the seconds that it took; no plan where the solver found none in time."""
+    """Return the plan and the seconds that it took; None as the plan if the solver found none within its limit."""
     started = time.perf_counter()
     try:
         made: Plan | None = plan()

@@ -1,4 +1,4 @@
-"""The overhead of the engine of sweeps: the time of many short trials beside the time that they compute."""
+"""The overhead of the engine of sweeps: the time of many short trials compared with the time that they compute."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRIALS, TRIAL_S = 1000, 0.010
 
 @dataclass(frozen=True)
 class Added:
-    """A sweep of `trials` trials of `trial_s` seconds each took `took_s` seconds on `processors` processes."""
+    """The time `took_s` of a sweep of `trials` trials of `trial_s` seconds each on `processors` processes."""
 
     trials: int
     trial_s: float
@@ -36,7 +36,7 @@ class Added:
 
 
 def computing(given: Given) -> Row:
-    """Compute for so many seconds of this processor."""
+    """Compute for the given seconds of this processor's time."""
     ends_s = time.process_time() + given["seconds"]
     while time.process_time() < ends_s:
         pass
@@ -44,7 +44,7 @@ def computing(given: Given) -> Row:
 
 
 def bench_sweep(trials: int = TRIALS, trial_s: float = TRIAL_S) -> Added:
-    """Run many short trials on all processors, from the start of the processes to the results on the disk."""
+    """Run many short trials on all processors; time from the start of the processes to the results on disk."""
     wanted = [Trial(key_of(number=number), computing, {"seconds": trial_s}) for number in range(trials)]
     engine = Loky(joblib.cpu_count())
     with TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
-"""The highest rate of every target, chain of switches and workload, and the seconds that it takes to set up each chain.
+"""The highest rate of every target, chain of switches and workload, and the seconds that each chain's set-up takes.
 
 Two workers are at the first switch, the parameter server at the last. One process sends all packets, through packet
-sockets in the workers' namespaces; the last switch's interface towards the server counts what arrives. Every fragment
-crosses every switch and no link is shaped, so that only the switches and the sending process limit the rate.
+sockets in the workers' namespaces; the last switch's interface towards the server counts the arriving packets. Every
+fragment crosses every switch and no link is shaped, so that only the switches and the sending process limit the rate.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ FRAMES_PER_CALL = 32
 
 
 def chain(length: int) -> Fabric:
-    """A fabric of `length` switches in a row: workers at the first, server at the last. Port 3 leads onwards."""
+    """Build a fabric of `length` switches in a row: workers at the first, server at the last. Port 3 leads onwards."""
     names = [f"s{number}" for number in range(1, length + 1)]
     switches = tuple(Switch(name, 1, contiguous_pipelines(3, 1)) for name in names)
     onwards = [(a, b, 3, 1) for a, b in pairwise(names)]
@@ -121,7 +121,7 @@ class Bench:
                     remove_shaping(netlink, index_of(interface.name))
 
     def _leave_arrivals(self) -> None:
-        """Turn packet steering off at the server: nobody reads there, so the CPU that sends a packet also drops it."""
+        """Turn packet steering off at the server: it has no reader, so the CPU that sends a packet can also drop it."""
         server = self.network.hosts[SERVER]
         if steering_file(server.interface, server.pid).exists():
             steer_packets(server.interface, None, server.pid)
@@ -134,7 +134,7 @@ class Bench:
         return sender
 
     def frames(self, worker: str, udp_port: int) -> Frames:
-        """The frames that one `sendmmsg` call sends. No host has their destination MAC address, so no host answers."""
+        """The frames that one `sendmmsg` call sends. Their destination MAC address is no host's, so no host answers."""
         source, server = self.network.addresses[worker], self.network.addresses[SERVER]
         frames = new_frames(
             FRAMES_PER_CALL,
@@ -147,21 +147,21 @@ class Bench:
         return frames
 
     def arrived(self) -> int:
-        """How many packets the last switch has sent to the server since its interface was created."""
+        """The number of packets that the last switch has sent to the server since its interface was created."""
         return int(self.counter.read_text())
 
 
 PLAIN_PORT = 9
 SUMMING = f"{FRAGMENT.values}-element aggregation"
 BURST_S = 0.001
-"""A worker hands the packets of this many seconds to the kernel in one call, but at most `FRAMES_PER_CALL`."""
+"""Each kernel call hands over a worker's packets of this many seconds, but at most `FRAMES_PER_CALL`."""
 QUIET_S, QUIET_PER_SWITCH_S = 0.06, 0.01
 PATIENCE_S = 15.0
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What the workers send, how many packets reach the server for each that a worker sends, and the program."""
+    """The packets that workers send, the packets that reach the server for each packet sent, and the program."""
 
     name: str
     udp_port: int
@@ -185,13 +185,13 @@ class RateTrial:
 
 
 RunTrial = Callable[[float, float | None], RateTrial]
-"""A function that runs a trial, given its seconds and packets per second (None: flat out)."""
+"""A function that runs a trial, given its seconds and its packets per second (None: at full speed)."""
 
 
 class Sender:
-    """Sends fragments in order of their numbers. The workers take turns, and each sends the same fragments.
+    """Sends fragments in order of their numbers. The workers take turns, and all send the same fragments.
 
-    Numbers rise from trial to trial, for `ina_hw` keeps a finished sum in its slot until a newer fragment comes.
+    Numbers rise from trial to trial, because `ina_hw` keeps a finished sum in its slot until a newer fragment comes.
     """
 
     def __init__(self, bench: Bench, workload: Workload) -> None:
@@ -203,7 +203,7 @@ class Sender:
             frames["ina"]["seq"] = frames["ina"]["slot"] = np.arange(FRAMES_PER_CALL)
 
     def send_for(self, seconds: float, rate_pps: float | None) -> int:
-        """Send at `rate_pps` packets per second, or flat out; return how many packets that were."""
+        """Send at `rate_pps` packets per second, or at full speed; return the number of packets sent."""
         start, sent = time.perf_counter(), 0
         while (elapsed := time.perf_counter() - start) < seconds:
             if rate_pps is not None and sent > elapsed * rate_pps:
@@ -228,7 +228,7 @@ def burst_of(rate_pps: float | None) -> int:
 
 
 def run_trial(bench: Bench, workload: Workload, sender: Sender, seconds: float, rate_pps: float | None) -> RateTrial:
-    """Send, wait until nothing arrives any more, and count. Time in queues, and before full ones, is sending time."""
+    """Send, wait until no more packets arrive, and count. Time spent in or before queues is sending time."""
     with on_endpoint_processor():
         before, start = bench.arrived(), time.perf_counter()
         sent = sender.send_for(seconds, rate_pps)
@@ -240,7 +240,7 @@ def run_trial(bench: Bench, workload: Workload, sender: Sender, seconds: float, 
 
 
 def wait_for_arrivals(bench: Bench, expected: int) -> tuple[int, float]:
-    """Wait until all packets have arrived or no more do. Returns how many have arrived, and when the last one did."""
+    """Wait until all packets have arrived or no more do. Return their number, and the time of the last arrival."""
     last_count, last_time = bench.arrived(), time.perf_counter()
     deadline, quiet_s = last_time + PATIENCE_S, QUIET_S + QUIET_PER_SWITCH_S * len(bench.network.switches)
     while last_count < expected and (now := time.perf_counter()) < min(last_time + quiet_s, deadline):
@@ -254,14 +254,14 @@ LOSS_LIMITS = (0.002, 0.0)
 TRIAL_S = 0.4
 CONFIRMATION_S = 0.8
 STEP = 0.9
-"""Each rate that is tried is this share of the one above it."""
+"""The ratio of each rate of the search to the next higher one."""
 STEPS = 85
 
 
 def highest_rates(trial: RunTrial, limits: Sequence[float] = LOSS_LIMITS) -> list[float]:
     """For each loss limit, loosest first, the highest rate in packets per second that keeps within it; 0 if none does.
 
-    The search tries flat out first, and then the flat-out rate times 1, `STEP`, `STEP`**2 and so on. Bisection with
+    The search tries full speed first, and then its measured rate times 1, `STEP`, `STEP`**2 and so on. Bisection with
     short trials finds the highest of these rates that keeps to the loosest limit. From there the search goes down
     step by step, with longer trials, until one of them keeps to each limit in turn.
     """
@@ -271,7 +271,7 @@ def highest_rates(trial: RunTrial, limits: Sequence[float] = LOSS_LIMITS) -> lis
     carried: list[RateTrial] = []
     for limit in limits:
         while step < len(rates) and not any(result.loss <= limit for result in carried):
-            asked = rates[step]  # a measured rate above it counts as it
+            asked = rates[step]  # a higher measured rate counts as this one
             result = trial(CONFIRMATION_S, asked)
             carried.append(RateTrial(min(asked or result.rate_pps, result.rate_pps), result.loss))
             step += 1
@@ -279,7 +279,7 @@ def highest_rates(trial: RunTrial, limits: Sequence[float] = LOSS_LIMITS) -> lis
 
 
 def bisect_rates(trial: RunTrial, rates: Sequence[float | None], limit: float) -> int:
-    """The index, from 1, of the first of the falling `rates` that keeps to the limit; that of the last if none does."""
+    """Return the index, from 1, of the first of the falling `rates` within the limit; that of the last if none is."""
     low, high = 1, len(rates) - 1
     while low < high:
         middle = (low + high) // 2
@@ -295,7 +295,7 @@ CHAIN_LENGTHS = (1, 5, 15, 45)
 
 @dataclass(frozen=True)
 class Case:
-    """A workload on a chain of so many switches."""
+    """A workload on a chain of `switches` switches."""
 
     target: Target
     switches: int
@@ -315,7 +315,7 @@ class Case:
 class Measurement:
     """The highest rate of one workload at one loss limit, in packets per second into the first switch.
 
-    None where measuring failed.
+    The rate is None if measuring failed.
     """
 
     target: str
@@ -327,7 +327,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class SetUp:
-    """Seconds to bring up a chain's network with its switches, and to fill their tables."""
+    """Seconds to start a chain's network with its switches, and to fill their tables."""
 
     target: str
     switches: int
@@ -337,7 +337,7 @@ class SetUp:
 
 @dataclass(frozen=True)
 class ChainRates:
-    """What was found of a case: a rate for each loss limit, and the set-up of its chain."""
+    """The results of a case: a rate for each loss limit, and the set-up of its chain."""
 
     rates: tuple[Measurement, ...]
     set_up: SetUp
@@ -367,14 +367,14 @@ class Findings:
 
 
 def targets_here() -> list[Target]:
-    """The targets that this machine can run. Raises `InputError` for a stale P4 program."""
+    """Return the targets that this machine can run. Raises `InputError` for a stale P4 program."""
     for program in PROGRAMS.values():
         check_sources(program.path)
     return [target for target in TARGETS.values() if target.missing() is None]
 
 
 def lacking() -> list[str]:
-    """Why each of the other targets cannot run here, in words."""
+    """A line for each target that cannot run here, with the reason."""
     reasons = {target.name: target.missing() for target in TARGETS.values()}
     return [f"{name} cannot run here: {reason}" for name, reason in reasons.items() if reason is not None]
 
@@ -385,9 +385,10 @@ def run_bench(
     show: Callable[[Findings], None],
     lengths: Sequence[int] = CHAIN_LENGTHS,
 ) -> Findings:
-    """Measure every workload on every chain and target, print each result, and `show` all in the end. Needs root.
+    """Measure every workload on every chain and target, print each result, and `show` all at the end. Needs root.
 
-    However it ends, what was measured is shown. Targets take turns, so that what they are compared by comes together.
+    After an error or an interrupt `show` gets the results so far. Targets take turns, so that compared results are near
+    each other in time.
     """
     cases = [Case(target, length, work) for length, work, target in product(lengths, WORKLOADS, targets)]
 
@@ -408,7 +409,7 @@ def measure_case(case: Case) -> ChainRates:
 
 
 def print_findings(console: Console, findings: Findings) -> None:
-    """Print the tables of what was measured, and the reasons why other cases failed."""
+    """Print the tables of measured rates and set-up times, and the reasons why other cases failed."""
     if findings.rates:
         console.print(rate_table(findings), set_up_table(findings))
     for case, error in findings.failed:
@@ -416,7 +417,7 @@ def print_findings(console: Console, findings: Findings) -> None:
 
 
 def rate_table(findings: Findings) -> Table:
-    """One row for each workload, loss limit and chain, a column for each target, and its ratio to the first one."""
+    """A row for each workload, loss limit and chain; a column for each target, and for its ratio to the first one."""
     rates = findings.rates
     targets = list(dict.fromkeys(m.target for m in rates))
     columns = figures("switches", *targets, *(f"{each} : {targets[0]}" for each in targets[1:]))
@@ -437,25 +438,25 @@ def rate_table(findings: Findings) -> Table:
 
 FAILED, NOT_MEASURED = "failed", nan
 CAPTION = (
-    f"{FRAGMENT.wire_bytes}-byte packets of {len(WORKERS)} workers through switches in a row, of which each packet "
-    "passes every one; no link is shaped. One process sends, its processor time included."
+    f"{FRAGMENT.wire_bytes}-byte packets of {len(WORKERS)} workers through a chain of switches; every packet "
+    "passes all of them; no link is shaped. One process sends; its processor time is included."
 )
 
 
 def number(rate: float | None) -> str:
-    """A rate as text; a dash for one that was not measured."""
+    """Format a rate; a dash for a rate that was not measured."""
     if rate is None:
         return FAILED
     return "-" if isnan(rate) else f"{rate:,.0f}"
 
 
 def ratio(rate: float | None, reference: float | None) -> str:
-    """A rate divided by the reference rate, as text; a dash if the reference is 0, or one is not there."""
+    """Format a rate divided by the reference rate; a dash if either is missing or the reference is 0."""
     return "-" if rate is None or not reference or isnan(rate / reference) else f"{rate / reference:.1f}"
 
 
 def set_up_table(findings: Findings) -> Table:
-    """The seconds to set up each chain: a row for each length, a column for each target."""
+    """A table of the seconds to set up each chain: a row for each length, a column for each target."""
     targets = list(dict.fromkeys(each.target for each in findings.set_ups))
     title = "Set-up: seconds for the network with its switches + their entries"
     table = Table(*figures("switches", *targets), title=title)

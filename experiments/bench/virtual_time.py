@@ -1,8 +1,8 @@
-"""How many packet-hops per second world `virtual` simulates: of a whole run, and of the engine with its switches alone.
+"""The packet-hops per second that world `virtual` simulates: in a whole run, and in the engine with its switches alone.
 
-A packet-hop is a packet that has crossed a link. One run gives both figures, and so of the same packets: its processor
-time is also taken inside the calls that give packets to the engine and let its time pass. `SIMULATED` is the curve of
-`inakit calibrate --curve --switch virtual`: how time and memory grow with a fat-tree.
+A packet-hop is a packet that has crossed a link. One run gives both figures, so they are of the same packets: processor
+time is also measured inside the calls that give packets to the engine and advance its time. `SIMULATED` is the curve of
+`inakit calibrate --curve --switch virtual`: time and memory over the size of a fat-tree.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ GRADIENT_BYTES, ITERATIONS = 548_000, 3
 
 
 def datacentre() -> Problem:
-    """A fat-tree with k = 8, all of whose hosts but one are workers."""
+    """A fat-tree with k = 8; all hosts but one are workers."""
     jobs = JobChoice(workers=WORKERS, gradient_bytes=GRADIENT_BYTES, iterations=ITERATIONS)
     return build_problem(FabricChoice("fattree", K, capacity=CAPACITY), jobs)
 
 
 @dataclass(frozen=True)
 class Speed:
-    """A run of `hops` packet-hops: seconds of one processor that it took, and those of them inside the engine.
+    """A run of `hops` packet-hops: the seconds of one processor that it took, and those spent inside the engine.
 
-    `plan_s` and `setup_s`: those before the run, of which the first are for the plan and its table entries.
+    `plan_s` and `setup_s`: the seconds for the plan and its table entries, and the rest of the time before the run.
     """
 
     problem: Problem
@@ -68,7 +68,7 @@ class TimedNetwork(LiveVirtualNetwork):
         self.engine_s += time.process_time() - started
 
     def run_to(self, until: int) -> None:
-        """Advance the time to a moment."""
+        """Advance the time to `until`."""
         with self.timed():
             super().run_to(until)
 
@@ -88,7 +88,7 @@ class TimedWorld(VirtualWorld):
     def up(
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> Iterator[LiveVirtualNetwork]:
-        """The network, until the block ends."""
+        """Yield the network, until the block ends."""
         network = TimedNetwork(fabric, installed, wiring, progress)
         with network.engine:
             started = time.process_time()
@@ -97,7 +97,7 @@ class TimedWorld(VirtualWorld):
 
 
 def bench_virtual(problem: Problem, planner: str = "aro", seed: int = 0) -> Speed:
-    """Plan a problem and run it in virtual time. Raises `RunError` for sums that are not exact."""
+    """Plan a problem and run it in virtual time. Raises `RunError` if sums are not exact."""
     world, started = TimedWorld(), time.process_time()
     run = Run(Prepared(problem, plan_to_run(problem, planner, seed).plan))
     assert run.installed
@@ -111,11 +111,11 @@ def bench_virtual(problem: Problem, planner: str = "aro", seed: int = 0) -> Spee
 
 
 def hops_table(speed: Speed, rates: Sequence[Measurement]) -> Table:
-    """A row for the engine with its switches and one for the whole run; a column for each target's ratio."""
+    """A row for the engine with its switches, one for the whole run, and a column for each target's ratio."""
     best = most_hops(rates)
     columns, title = figures("virtual", *best, *(f"virtual : {target}" for target in best)), "Packet-hops per second"
     table = Table("of it", *columns, title=title, caption=caption(speed), caption_justify="left", min_width=88)
-    for part, seconds in (("engine and switches", speed.engine_s), ("the endpoints, too", speed.run_s)):
+    for part, seconds in (("engine and switches", speed.engine_s), ("with the endpoints", speed.run_s)):
         rate = speed.hops / seconds
         ratios = (f"{rate / most:.1f}" for most in best.values())
         table.add_row(part, f"{rate:,.0f}", *(f"{most:,.0f}" for most in best.values()), *ratios)
@@ -124,7 +124,7 @@ def hops_table(speed: Speed, rates: Sequence[Measurement]) -> Table:
 
 @dataclass(frozen=True)
 class PublishedSpeed:
-    """Packet-hops that another simulator carried in `wall_s` seconds, as its authors published them, and `how`."""
+    """Packet-hops that another simulator carried in `wall_s` seconds, as its authors published; `how`: the setting."""
 
     simulator: str
     hops: int
@@ -137,7 +137,7 @@ class PublishedSpeed:
 
 P4SIM = PublishedSpeed(
     "P4sim",
-    hops=3_749_999 + 3_577_117,  # those sent to the switch and those received from it
+    hops=3_749_999 + 3_577_117,  # packets sent to the switch and received from it
     wall_s=1742.556,
     how="as published (artifact of its paper at ICNS3 2025: IPv4 forwarding, two hosts, one switch, packets of 1,000 "
     "bytes at 10 Gbit/s for 3 s; ns-3's debug build, another machine)",
@@ -145,7 +145,7 @@ P4SIM = PublishedSpeed(
 
 
 def most_hops(rates: Sequence[Measurement]) -> dict[str, float]:
-    """The most packet-hops per second of each target that carried anything: over all chains and loss limits."""
+    """The highest packet-hops per second of each target that carried any packet, over all chains and loss limits."""
     yields = {workload.name: workload.yield_per_packet for workload in WORKLOADS}
     best: dict[str, float] = {}
     for each in rates:
@@ -155,20 +155,20 @@ def most_hops(rates: Sequence[Measurement]) -> dict[str, float]:
 
 
 def caption(speed: Speed) -> str:
-    """What was run, and which rate of each target it is compared with."""
+    """A text about the run, and about the rate of each target that it is compared with."""
     fabric, (job,) = speed.problem.fabric, speed.problem.jobs
     rate_bps = min(fabric.capacities_bps.values())
     return (
         f"{fabric.name}, {len(job.workers)} workers, links of {rate_bps / 1e9:g} Gbit/s, gradients of "
         f"{job.gradient_bytes / 1e3:g} kB, {job.iterations} iterations: {speed.hops:,} packet-hops on one "
-        "processor. Of a target: its most on any of the chains, with all processors. "
+        "processor. A target's figure is its highest on any chain, with all processors. "
         f"Not measured here: {P4SIM}."
     )
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """The cost of a run in virtual time: seconds of a processor, and the peak memory of this process until then."""
+    """The cost of a run in virtual time: seconds of a processor, and this process's peak memory so far."""
 
     speed: Speed
     memory_bytes: int
@@ -185,7 +185,7 @@ class Simulated:
 
 
 def simulate(problem: Problem, planner: str, seed: int) -> Simulated:
-    """Plan a problem and run it. Raises `RunError` for sums that are not exact."""
+    """Plan a problem and run it. Raises `RunError` if sums are not exact."""
     speed = bench_virtual(problem, planner, seed)
     return Simulated(speed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 

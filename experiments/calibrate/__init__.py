@@ -1,1 +1,1 @@
-"""Finds what load this machine carries by running a plan at several link rates, and forecasts later runs from that."""
+"""Finds the load that this machine carries by running a plan at several rates, and forecasts later runs from it."""

@@ -1,12 +1,12 @@
-"""How much load a plan puts on this machine's processors, how much they are known to carry, and the file that says so.
+"""The load that a plan puts on this machine's processors, the load that they carry, and the file of calibrations.
 
-The endpoints have one processor, and the switches share the others (`inakit.topo.live.priority`). A calibration says
-how many packets per second both handled at the highest rate that stayed VALID, and how busy that kept them. The
-processor time per packet follows. It holds for about as many hosts as the calibration had: with many hosts each
-has few packets at a time, and an endpoint's packet costs more.
+The endpoints have one processor, and the switches share the others (`inakit.topo.live.priority`). A calibration records
+the packets per second of both at the highest rate that stayed VALID, and how busy their processors were. The processor
+time per packet follows. It holds for similar numbers of hosts: with many hosts each has few packets at a time, and an
+endpoint's packet costs more.
 
-What calibrations and probes found is kept in the user's cache folder. A file of another machine, kernel or version of
-the kit says nothing about this machine: it counts as empty, and the next result to be saved replaces it.
+The user's cache folder keeps the results of calibrations and probes. A file of another machine, kernel or version of
+the kit does not apply to this machine: it counts as empty, and the next saved result replaces it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Load:
 
 
 def hosts_at_work(problem: Problem) -> int:
-    """Workers and parameter servers of all jobs, each counted once."""
+    """The number of hosts that are workers or parameter servers of any job."""
     return len({host for job in problem.jobs for host in (*job.workers, *job.servers)})
 
 
@@ -61,7 +61,7 @@ def planned_load(problem: Problem, prediction: Prediction) -> Load:
 
 @dataclass(frozen=True)
 class Use:
-    """The shares of the time for which the endpoints' processor and the switches' processors are busy; 1 is always."""
+    """The busy shares of the endpoints' processor and of the switches' processors, from 0 to 1."""
 
     endpoint: float
     switches: float
@@ -74,7 +74,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What one calibration found: `target` with `hosts` hosts carried `load`, which used the shares `busy`."""
+    """The result of one calibration: `target` with `hosts` hosts carried `load`, which used the shares `busy`."""
 
     target: str
     hosts: int
@@ -83,24 +83,24 @@ class Capacity:
     date: str
 
     def use(self, load: Load) -> Use:
-        """The shares of the processors that `load` would need; a share above 1 is more than there is."""
+        """The shares of the processors that `load` would need; above 1 if they are too slow."""
         return Use(
             load.endpoint_pps * self.busy.endpoint / self.load.endpoint_pps,
             load.switch_pps * self.busy.switches / self.load.switch_pps,
         )
 
     def carried_share(self, load: Load) -> float:
-        """The part of `load` that uses the busier processors as much as the calibration did; over 1 if it is light."""
+        """The part of `load` that uses the busier processors as much as the calibration did; can be above 1."""
         return self.busy.most / self.use(load).most
 
     @property
     def subject(self) -> tuple[object, ...]:
-        """What the result is about; a later one replaces it."""
+        """The key of the result; a later result with the same key replaces it."""
         return self.target, self.hosts
 
 
 def nearest(capacities: Sequence[Capacity], target: str, hosts: int) -> Capacity | None:
-    """The calibration of that target whose number of hosts is nearest, as a ratio; None if the target has none."""
+    """The calibration of the target whose number of hosts is nearest, as a ratio; None if the target has none."""
     of_target = [capacity for capacity in capacities if capacity.target == target]
     return min(of_target, key=lambda capacity: abs(math.log(capacity.hosts / hosts)), default=None)
 
@@ -108,7 +108,7 @@ def nearest(capacities: Sequence[Capacity], target: str, hosts: int) -> Capacity
 def forecast(capacity: Capacity, load: Load, scale: float) -> tuple[str, bool]:
     """A line about a plan before its run, and whether this machine can carry it.
 
-    `scale` is the one at which `load` was planned.
+    `load` was planned at `scale`.
     """
     use, share = capacity.use(load), capacity.carried_share(load)
     made = f"(calibrated {capacity.date} with {capacity.hosts} hosts)"
@@ -130,7 +130,7 @@ FILE_VERSION = 2
 
 @checked_dataclass(frozen=True)
 class Machine:
-    """The machine that a calibration is for. `quota`: the CPU quotas of its control groups; `kit`: inakit's version."""
+    """The machine of a calibration. `quota`: the CPU quotas of its control groups; `kit`: inakit's version."""
 
     processor: str
     processors: int
@@ -141,7 +141,7 @@ class Machine:
 
 @checked_dataclass(frozen=True)
 class Fit:
-    """What a probe found: on `fabric`, with `hosts` hosts at work, `target` carries a fastest link of `link_bps`."""
+    """The result of a probe: on `fabric`, with `hosts` hosts at work, `target` carries a fastest link of `link_bps`."""
 
     target: str
     fabric: str
@@ -150,7 +150,7 @@ class Fit:
 
     @property
     def subject(self) -> tuple[object, ...]:
-        """What the result is about; a later one replaces it."""
+        """The key of the result; a later result with the same key replaces it."""
         return self.target, self.fabric, self.hosts
 
 
@@ -165,7 +165,7 @@ class Calibrations:
 
 
 def this_machine() -> Machine:
-    """This machine, with the processors that this process may use."""
+    """Describe this machine, with the processors that this process may use."""
     lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
     model = next((value.strip() for key, _, value in lines if key.strip() == "model name"), platform.machine())
     processors = len(os.sched_getaffinity(0))
@@ -179,9 +179,9 @@ def default_file() -> Path:
 
 
 def load_results(file: Path | None = None, machine: Machine | None = None) -> Calibrations:
-    """What was found on a machine, by default on this one and in the default file.
+    """Load the results of a machine, by default of this one from the default file.
 
-    Empty where the file is missing, damaged, of another version or of another machine.
+    The result is empty if the file is missing, damaged, of another version or of another machine.
     """
     machine = machine or this_machine()
     with suppress(OSError, ValidationError):
@@ -192,7 +192,7 @@ def load_results(file: Path | None = None, machine: Machine | None = None) -> Ca
 
 
 def save_result(result: Capacity | Fit, file: Path | None = None, machine: Machine | None = None) -> None:
-    """Add a result to the file, in the place of an earlier one of the same. Raises `OutputError`."""
+    """Add a result to the file in place of an earlier one with the same key. Raises `OutputError`."""
     file, known = file or default_file(), load_results(file, machine)
     kind = "capacities" if isinstance(result, Capacity) else "fits"
     others = [each for each in getattr(known, kind) if each.subject != result.subject]
@@ -204,13 +204,13 @@ def save_result(result: Capacity | Fit, file: Path | None = None, machine: Machi
         draft.replace(file)
 
 
-HINT = "not known whether this machine carries these rates: run `inakit calibrate` once to find out"
+HINT = "unknown whether this machine carries these rates: run `inakit calibrate` once to find out"
 
 
 def announce(console: Console, problem: Problem, plans: Mapping[str, Prepared], target: str, scale: float) -> None:
     """Print a forecast for each plan, or `HINT` if there is no calibration of the target.
 
-    The rates of the problem's fabric are the described ones times `scale`.
+    The rates of the problem's fabric are the described rates times `scale`.
     """
     capacity = nearest(load_results().capacities, target, hosts_at_work(problem))
     if capacity is None:

@@ -1,8 +1,8 @@
-"""The highest link rate at which this machine carries a plan, found by running it, though one trial may be wrong.
+"""The highest link rate at which this machine carries a plan, found by repeated trials, as a single one can mislead.
 
-`--curve` measures how packet rate, set-up, memory and idle CPU grow with the size of a fat-tree: a `Curve` says what is
-printed, written and drawn of each size, and `CALIBRATED` is that of emulated networks. `--verify` checks whether an
-overloaded run is always judged OVERLOADED, and a lighter one VALID.
+`--curve` measures how packet rate, set-up, memory and idle CPU grow with the size of a fat-tree: a `Curve` says which
+figures of each size are printed, written and drawn; `CALIBRATED` is the curve of emulated networks. `--verify` checks
+whether an overloaded run is always judged OVERLOADED, and a lighter one VALID.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from inakit.traffic.measure.verdict import OVERLOADED, VALID
 
 
 def memory_bytes() -> int:
-    """The memory of this process, of all processes that it started, and of the eBPF maps and programs that it holds."""
+    """The memory of this process, of its child processes, and of the eBPF maps and programs that it holds."""
     own = psutil.Process()
     return sum(process_bytes(process) for process in (own, *own.children(recursive=True))) + locked_bytes(own.pid)
 
 
 def process_bytes(process: psutil.Process) -> int:
-    """The memory of a process, of shared pages only its proportional part (PSS); 0 when the process is gone."""
+    """The memory of a process, counting its proportional part of shared pages (PSS); 0 if the process has ended."""
     with suppress(psutil.Error):
         return int(process.memory_full_info().pss)
     return 0
@@ -61,13 +61,13 @@ def process_bytes(process: psutil.Process) -> int:
 STEP = 1.1
 """The ratio of two neighbouring rates of the search."""
 LEAPS = (0, 4, 12, 28, 60)
-"""How many steps above or below the start are tried in turn, until a rate is found on the other side of the limit."""
+"""Distances from the start in steps, tried in turn until a rate on the other side of the limit is found."""
 AGREEING = 2
-"""So many trials must agree on a rate: other work on the machine can spoil one trial, and luck can save one."""
+"""The number of trials that must agree on a rate: other work on the machine can spoil one, and luck can save one."""
 
 
 def highest_rate(carried: Callable[[float], bool], start: float) -> float | None:
-    """The highest rate that is carried, by what `carried` answers for each rate; None if none is.
+    """Return the highest rate for which `carried` is true; None if there is none.
 
     Rates are `start` times powers of `STEP`. Leaps up or down from the start find one rate that is carried and one
     that is not; bisection between them ends at two neighbouring rates.
@@ -86,9 +86,9 @@ def highest_rate(carried: Callable[[float], bool], start: float) -> float | None
 
 
 def bracket(settled: Callable[[int], bool]) -> tuple[int | None, int]:
-    """A step that is carried, None if there is none, and a step above it that is not carried.
+    """Return a step that is carried, None if there is none, and a higher step that is not carried.
 
-    Where the highest of `LEAPS` is carried, the step above it is taken as not carried.
+    If the highest of `LEAPS` is carried, the next step counts as not carried.
     """
     if settled(0):
         higher = ((low, high) for low, high in pairwise(LEAPS) if not settled(high))
@@ -113,7 +113,7 @@ A_GUESS = Capacity("", 1, Load(1e5, 2e5), Use(1.0, 1.0), "")
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was found: the last VALID trial at the highest carried rate, and the network's set-up time and memory."""
+    """The result: the last VALID trial at the highest carried rate, and the network's set-up time and memory."""
 
     fabric: Fabric
     workers: int
@@ -134,7 +134,7 @@ class Calibration:
 
 
 def find_limit(bed: TrialNetwork, console: Console) -> Calibration:
-    """Search for the highest link rate on a running network, and keep it. Raises `MachineError` if none is carried."""
+    """Search for the highest link rate on a running network, and save it. Raises `MachineError` if none is carried."""
     trials: list[Trial] = []
 
     def carried(scale: float) -> bool:
@@ -160,7 +160,7 @@ def find_limit(bed: TrialNetwork, console: Console) -> Calibration:
 
 
 def first_scale(bed: TrialNetwork) -> float:
-    """The scale of the first trial: the one that this machine should just carry, by its nearest calibration."""
+    """The scale of the first trial: the highest that this machine carries according to its nearest calibration."""
     load = planned_load(bed.problem, evaluate(bed.problem, bed.plan))
     known = nearest(load_results().capacities, bed.world.name, hosts_at_work(bed.problem))
     return (known or A_GUESS).carried_share(load)
@@ -181,13 +181,13 @@ def words_of(trial: Trial) -> str:
 
 
 def rates(fabric: Fabric, scale: float) -> str:
-    """The capacities of a fabric's links at a scale, in words: one, or the least and the greatest."""
+    """The capacities of a fabric's links at a scale, in words: one rate, or the lowest and the highest."""
     found = sorted({capacity * scale / 1e6 for capacity in fabric.capacities_bps.values()})
     return " to ".join(f"{rate:.3g}" for rate in dict.fromkeys((found[0], found[-1]))) + " Mbit/s"
 
 
 def print_calibration(console: Console, found: Calibration, scale: float) -> None:
-    """Print the result; the fabric's rates are the described ones times `scale`."""
+    """Print the result; the fabric's rates are the described rates times `scale`."""
     trial, fabric = found.trial, found.fabric
     lines = (
         f"the highest link rate that stays VALID: {rates(fabric, trial.scale)} (--scale {trial.scale * scale:.3g})",
@@ -216,7 +216,7 @@ class Quantity(Generic[T]):
 
 @dataclass(frozen=True)
 class Curve(Generic[T]):
-    """A table's title, its columns, the name of each row, and what is drawn over the number of switches.
+    """A table's title, its columns, the name of each row, and the plots over the number of switches.
 
     `quantities` include "switches". `panels`: the names of the quantities of each plot.
     """
@@ -248,7 +248,7 @@ CALIBRATED = Curve(
 
 
 def curve_table(curve: Curve[T], found: Sequence[T]) -> Table:
-    """The quantities that have a heading, one row for each fat-tree."""
+    """A table of the quantities that have a heading, with a row for each fat-tree."""
     printed = [quantity for quantity in curve.quantities if quantity.heading]
     table = Table(*figures(*(each.heading for each in printed), no_wrap=True), title=curve.title, **NARROW)
     for one in found:
@@ -284,9 +284,9 @@ def draw_curve(curve: Curve[T], found: Sequence[T]) -> Figure:
 
 
 LIGHT, HEAVY = 0.7, (1.5, 2.0, 4.0)
-"""The rates of the runs, as multiples of the calibrated rate: the machine carries the light one only."""
+"""The rates of the runs, as multiples of the calibrated rate: the machine carries only the light one."""
 RUNS_PER_MISS = 30
-"""One of so many light runs may fail, because other work on the machine can spoil it; no heavy run may pass."""
+"""One light run in this many may fail, because other work on the machine can spoil it; no heavy run may pass."""
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ class Verified:
 
     @property
     def verdicts(self) -> Counter[str]:
-        """How many trials got each verdict."""
+        """The number of trials by verdict."""
         return Counter(trial.verdict for trial in self.trials)
 
     @property
@@ -309,13 +309,13 @@ class Verified:
         return len(self.trials) - self.verdicts[VALID] <= len(self.trials) // RUNS_PER_MISS
 
     def reasons(self) -> Counter[str]:
-        """The number of trials that gave each kind of reason."""
+        """The number of trials by kind of reason."""
         return Counter(kind for trial in self.trials for kind in {without_names(reason) for reason in trial.reasons})
 
 
 @dataclass(frozen=True)
 class Multiple:
-    """A run at a multiple of the calibrated rate, whose links then have the `rates`."""
+    """A run at a multiple of the calibrated rate, with links of `rates`."""
 
     multiple: float
     rates: str
@@ -325,9 +325,9 @@ class Multiple:
 
 
 def verify(bed: TrialNetwork, calibrated: float, runs: int, console: Console) -> bool:
-    """Try `runs` runs at each multiple of the calibrated scale, and print their verdicts; whether all are as promised.
+    """Try `runs` runs at each multiple of the calibrated scale, print the verdicts; return whether all are as promised.
 
-    However it ends, the table of what was tried is printed. A run that breaks is a broken promise.
+    After an error or an interrupt the table has the runs so far. A run that ends in an error is a broken promise.
     """
     multiples = [Multiple(each, rates(bed.problem.fabric, each * calibrated)) for each in (LIGHT, *HEAVY)]
 
@@ -343,7 +343,7 @@ def verify(bed: TrialNetwork, calibrated: float, runs: int, console: Console) ->
 
 
 def verification_table(found: list[Verified]) -> Table:
-    """A row for each multiple of the calibrated rate: the verdicts, and what caught the overload."""
+    """A row for each multiple of the calibrated rate: the verdicts, and the checks that found the overload."""
     headings = ("times the\ncalibrated", "runs", VALID, OVERLOADED, "promise", "caught by (runs)")
     table = Table(*headings, **NARROW)
     for verified in found:

@@ -1,8 +1,8 @@
-"""Link rates for a run whose user gives none: the highest round ones that this machine carries with room to spare.
+"""Link rates for a run without given rates: the highest round ones that this machine carries with room to spare.
 
 A probe of a few seconds finds them: it runs the plan with the most packets per second on a network of its own, at
-`MARGIN` times each candidate rate. The network stays up while the plan is tried on it at many link rates. The result is
-kept, and the next probe of the same network begins at it.
+`MARGIN` times each candidate rate. One network serves the trials at all rates. The result is kept, and the next probe
+of the same network begins at it.
 """
 
 from __future__ import annotations
@@ -41,39 +41,39 @@ from inakit.traffic.measure.counters import CpuTime, processor_times
 from inakit.traffic.measure.verdict import OVERLOADED, VALID, Limits
 
 MARGIN = 1.5
-"""A rate is taken if the machine carried so many times that rate: the load of other programs comes and goes."""
+"""A rate is chosen if the machine carried this many times that rate: the load of other programs varies."""
 PROBE_S = 1.2
-"""How many seconds one trial sends."""
+"""The seconds for which one trial sends."""
 ROUND = (1, 2, 5)
-"""Round rates are these times powers of ten."""
+"""Round rates are these numbers times powers of ten."""
 ROOMY = 0.7
 """The search tries the next higher rate only if the busier processors were in use for at most this share."""
 FLOOR_BPS = 20e3
-"""The lowest rate that is tried. A packet takes more than 0.1 s on a slower link: such an emulation shows nothing."""
+"""The lowest rate that is tried. On a slower link a packet takes more than 0.1 s: such an emulation shows nothing."""
 FIRST_SHARE = {"bmv2": 1 / 100, "fast": 1 / 2}
-"""By target, the share of the described rates at which its first probe begins; 1 for a target that is not listed."""
+"""By target, the share of the described rates at which its first probe begins; 1 for an unlisted target."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The `scale` at which all rates of a network are emulated; its fastest link is then one of `link_bps`."""
+    """The `scale` at which all rates of a network are emulated, and the rate `link_bps` of its fastest link then."""
 
     scale: float
     link_bps: float
 
 
 FOUND: dict[tuple[str, str, int, float], tuple[float, Fitted]] = {}
-"""What this process has found: the packets per second of the plan that was probed, and the fit.
+"""The results of this process: the packets per second of the probed plan, and the fit.
 
 The keys are target, fabric, hosts at work, and the fastest described rate in bit/s."""
 
 
 def fit(plans: Mapping[str, Prepared], world: RealTimeWorld, console: Console, *, panel: bool) -> Fitted:
-    """The scale at which this machine carries all these plans of one problem, found by a probe.
+    """Probe for the scale at which this machine carries all these plans of one problem.
 
     With `panel` the optical links go through one circuit switch. A fit that this process has found for the same
-    network is taken again, without a probe, for plans that need no more packets per second.
-    Raises `MachineError` where this machine carries not even `FLOOR_BPS`.
+    network is reused without a probe for plans that need at most as many packets per second.
+    Raises `MachineError` if this machine does not even carry `FLOOR_BPS`.
     """
     probed = simplest(max(plans.values(), key=packets))
     problem = probed.problem
@@ -98,16 +98,16 @@ def fastest_bps(problem: Problem) -> float:
 
 
 def round_rates(highest_bps: float) -> tuple[float, ...]:
-    """The rates that may be chosen, in bit/s, from the highest down: `highest_bps` itself, then round ones."""
+    """The candidate rates in bit/s, from the highest down: `highest_bps` itself, then round ones."""
     decades = range(int(math.log10(FLOOR_BPS)), 1 + int(math.log10(highest_bps)))
     below = (float(digit * 10**decade) for decade in decades for digit in ROUND)
     return (highest_bps, *sorted((rate for rate in below if FLOOR_BPS <= rate < highest_bps), reverse=True))
 
 
 def simplest(prepared: Prepared) -> Prepared:
-    """The plan as it is probed: under the default slot policy, which shares no slots, and with room for results.
+    """Return the plan to probe: under the default slot policy, which shares no slots, and with room for results.
 
-    Then no collision and no full link slows it down: only the machine can keep it from its rates.
+    Collisions and full links then do not slow it down; only the machine can keep it from its rates.
     """
     problem, plan = prepared.problem, prepared.plan
     with suppress(PlanError):  # a plan keeps its own policy where a switch has too few slots for the default one
@@ -129,17 +129,17 @@ def first_rung(problem: Problem, target: str, rates: Sequence[float]) -> int:
 
 
 def kept_rate(problem: Problem, target: str) -> float | None:
-    """The link rate that the last probe of this network found for a target on this machine; None without one."""
+    """The link rate that the last probe of this network found for a target on this machine; None without a probe."""
     wanted = (target, problem.fabric.name, hosts_at_work(problem))
     return next((each.link_bps for each in load_results().fits if each.subject == wanted), None)
 
 
 def climb(trial: Callable[[int], Trial], first: int, rungs: int) -> int:
-    """The rung of the highest rate that is carried, found from `first`; rung 0 is the highest rate.
+    """Return the rung of the highest rate that is carried, searching from `first`; rung 0 is the highest rate.
 
-    From a rate that is carried the search goes up only as long as the processors have room (`ROOMY`). A trial that
-    fails although the machine is not to blame counts as carried: the run itself will report its fault. Raises
-    `MachineError` where no rate is carried.
+    From a rate that is carried the search goes up only while the processors have room (`ROOMY`). A failed trial that is
+    not the machine's fault counts as carried: the run itself will report its fault. Raises `MachineError` if no rate is
+    carried.
     """
     found = trial(first)
     if too_much(found):
@@ -154,40 +154,40 @@ def climb(trial: Callable[[int], Trial], first: int, rungs: int) -> int:
 
 
 def too_much(found: Trial) -> bool:
-    """Whether a trial failed because the machine did not carry it."""
+    """Whether a trial failed because of the machine's load."""
     return found.verdict != VALID and found.by_machine
 
 
 def descend(trial: Callable[[int], Trial], from_rung: int, rungs: int, found: Trial) -> int:
-    """The first rung below `from_rung` that is carried; `found` is the failed trial of `from_rung`."""
+    """Return the first rung below `from_rung` that is carried; `found` is the failed trial of `from_rung`."""
     for rung in range(from_rung + 1, rungs):
         found = trial(rung)
         if not too_much(found):
             return rung
     raise MachineError(
         f"this machine carries the plan at no link rate down to {FLOOR_BPS / 1e3:g} kbit/s: {found.reasons[0]}. "
-        "Stop other programs on this machine, or take a smaller fabric"
+        "Stop other programs on this machine, or choose a smaller fabric"
     )
 
 
 RUN_S = 2.5
-"""How many seconds the gradients of one trial take at the planned rate."""
+"""The seconds that the gradients of one trial take at the planned rate."""
 PATIENCE = 2.0
-"""A trial that takes so many times its planned duration is ended: the machine does not carry it."""
+"""A trial that takes this many times its planned duration is ended: the machine does not carry it."""
 STALLS = 5
-"""The time without results after which a run counts as stalled is divided by this for a trial."""
+"""The time without results after which a run counts as stalled is divided by this number for a trial."""
 BUSY = 0.5
-"""The machine is not to blame for a failed trial if nothing had to wait and no processors were busier than this."""
+"""The machine is not the cause of a failed trial if no packet had to wait and no processor was busier than this."""
 QUIET_S = 0.1
 QUIET_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run at `scale` of the fabric's link rates: what was planned, and how busy it kept the processors.
+    """One run at `scale` of the fabric's link rates: the planned load, and how busy the processors were.
 
-    `by_machine`: for a trial that is not VALID, whether the machine may be the reason. Otherwise neither a lower rate
-    nor a faster machine would help: the P4 program or the plan is at fault.
+    `by_machine`: for a trial that is not VALID, whether the machine can be the cause. If not, a lower rate or a faster
+    machine would not help: the P4 program or the plan is at fault.
     """
 
     scale: float
@@ -200,9 +200,9 @@ class Trial:
 
 
 class TrialNetwork:
-    """A running network with a plan's entries installed. A context manager.
+    """A running network with a plan's entries installed, as a context manager.
 
-    Sequence numbers go on from trial to trial, so that the switches see one long run, and treat what an earlier
+    Sequence numbers continue from trial to trial, so that the switches see one long run, and treat what an earlier
     trial left in a slot as old.
     """
 
@@ -230,7 +230,7 @@ class TrialNetwork:
         self._exits.close()
 
     def trial(self, scale: float) -> Trial:
-        """Run at `scale` of the fabric's link rates. Raises `RunError` when a switch dies."""
+        """Run at `scale` of the fabric's link rates. Raises `RunError` if a switch process ends."""
         problem, plan = scaled(self.problem, self.plan, scale, self.run_s)
         self.network.set_capacities(problem.fabric, patch_panel(problem.fabric) if self.panel else None)
         self._settle()
@@ -247,10 +247,9 @@ class TrialNetwork:
         )
 
     def _run(self, problem: Problem, plan: Plan, sampler: Sampler) -> tuple[str, tuple[str, ...], bool]:
-        """The verdict of one run, its reasons, and whether the processors were short.
+        """Return the verdict of one run, its reasons, and whether the processors were short.
 
-        A run that stalls or takes much too long is OVERLOADED; then the processors count as short if any result
-        had come back.
+        A run that stalls or exceeds its time limit is OVERLOADED; processors then count as short if any result came.
         """
         options = options_for(problem)
         worker = replace(options.worker, first_seq=self.next_seq)
@@ -266,7 +265,7 @@ class TrialNetwork:
         return outcome.verdict, outcome.reasons, waited
 
     def _settle(self) -> None:
-        """Wait until the packets of an earlier trial have stopped moving, for `QUIET_WITHIN_S` seconds at most."""
+        """Wait until the packets of an earlier trial have stopped moving, at most `QUIET_WITHIN_S` seconds."""
         deadline, before = time.monotonic() + QUIET_WITHIN_S, -1
         while (now := self._received_packets()) != before and time.monotonic() < deadline:
             before = now
@@ -277,9 +276,9 @@ class TrialNetwork:
 
 
 def scaled(problem: Problem, plan: Plan, scale: float, run_s: float) -> tuple[Problem, Plan]:
-    """The problem and plan with every rate times `scale`, and one iteration, of all jobs at once, that takes `run_s`.
+    """Return problem and plan with every rate times `scale`, and one iteration of all jobs at once that takes `run_s`.
 
-    What a method optimises is linear in the rates, so the best trees at one scale are the best at all.
+    The objectives of the methods are linear in the rates, so the best trees at one scale are the best at all scales.
     """
     plan = plan.with_rates_times(scale)
     fragment_bytes = 4 * problem.fragment.values
@@ -294,7 +293,7 @@ def scaled(problem: Problem, plan: Plan, scale: float, run_s: float) -> tuple[Pr
 
 
 def sequence_numbers(problem: Problem, plan: Plan) -> int:
-    """How many sequence numbers one iteration needs, so that slots and receivers take the next ones for newer."""
+    """The sequence numbers that one iteration needs so that slots and receivers take the next ones for newer."""
     if plan.collectives:
         return max(int(foresee(problem, each).sent.max()) for each in plan.collectives)
     longest = max(len(fragments) for fragments in fragment_ranges(problem, plan).values())
@@ -302,7 +301,7 @@ def sequence_numbers(problem: Problem, plan: Plan) -> int:
 
 
 class Sampler:
-    """Samples the processors at every report of progress; raises `RunError` once a run takes longer than `limit_s`."""
+    """Samples the processors at every report of progress; raises `RunError` if a run takes longer than `limit_s`."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
@@ -319,7 +318,7 @@ class Sampler:
             raise RunError(f"{fraction:.0%} done in {took_s:.1f} s, {PATIENCE:g} times the planned time")
 
     def busy(self) -> Use:
-        """The shares in use between the first and the last sample; 1 for a run too short to have two samples."""
+        """The busy shares between the first and the last sample; 1 for a run too short for two samples."""
         if len(self.samples) < 2:
             return Use(1.0, 1.0)
         (_, before), (_, after) = self.samples[0], self.samples[-1]

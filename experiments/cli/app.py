@@ -1,6 +1,6 @@
 """The `inakit` command, composed of the subcommands that `inakit.experiments.cli.known_commands` lists.
 
-A command's module is imported once the command is called, not for the list of all. A group of options is a dataclass
+A command's module is imported when the command is called, not for the list of all. A group of options is a dataclass
 that a command takes as a parameter; each of its fields is an option. `inakit.experiments.cli.main` runs the command,
 and turns errors and signals into messages and exit codes.
 """
@@ -24,7 +24,7 @@ from inakit.topo.kit import this_kit
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with one parameter for each option of its groups, in the place of the groups, as typer needs it."""
+    """The command with one parameter for each option of its groups, in place of the groups, as typer needs it."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if is_dataclass(kind) and isinstance(kind, type)}
 
@@ -44,7 +44,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 def flattened(
     signature: inspect.Signature, hints: dict[str, Any], groups: dict[str, type]
 ) -> Iterator[inspect.Parameter]:
-    """The parameters of a command; for a group, one parameter for each of its fields."""
+    """Yield the parameters of a command; for a group, one parameter for each of its fields."""
     for name, parameter in signature.parameters.items():
         if name not in groups:
             yield parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
@@ -58,7 +58,7 @@ def flattened(
 
 
 class LazyCommand(TyperCommand):
-    """A command that lists show by its line alone. It is loaded when it is called with arguments, `--help` included."""
+    """A command whose help line is known without its module. It is loaded when called, also with `--help`."""
 
     def __init__(self, name: str, row: Command) -> None:
         super().__init__(name, help=row.help)
@@ -66,18 +66,18 @@ class LazyCommand(TyperCommand):
 
     @cache  # noqa: B019, commands live as long as the process
     def loaded(self) -> Any:
-        """The command with its parameters and its whole help. Raises what the import of its module raises."""
+        """The command with its parameters and its whole help. Raises the errors of the import of its module."""
         module, _, function = self.row.function.partition(":")
         single = typer.Typer(add_completion=False)
         settings = {"ignore_unknown_options": True} if self.row.passes_options_on else None
         single.command(self.name, context_settings=settings)(with_groups(getattr(import_module(module), function)))
-        if not gc.isenabled():  # as `run_to_its_end` leaves it; what is loaded by now need never be looked through
+        if not gc.isenabled():  # as `run_to_its_end` leaves it; loaded objects stay, so collections skip them
             gc.freeze()
             gc.enable()
         return typer.main.get_command(single)
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """The context of the loaded command, which runs in the place of this one."""
+        """The context of the loaded command, which runs in place of this one."""
         return self.loaded().make_context(*arguments, **options)
 
 
@@ -96,32 +96,32 @@ def lazy_group(name: str, row: Group) -> TyperGroup:
 
 
 class GroupAlone(TyperGroup):
-    """A group whose name stands for one of its commands where no command follows."""
+    """A group whose name stands for one of its commands if no command follows."""
 
     def __init__(self, alone: str, **options: Any) -> None:
         super().__init__(**options)
         self.alone = alone
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the command before options that no command precedes."""
+        """Insert the command if options come first."""
         named = args and (args[0] == "--help" or not args[0].startswith("-"))
         return super().parse_args(ctx, args if named else [self.alone, *args])
 
 
 class Commands(TyperGroup):
-    """All commands. An empty text where a name is expected is refused: it would be this folder, or nothing."""
+    """All commands. Empty arguments are refused: as a name they would mean this folder, or nothing."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options | {"commands": lazy_commands(COMMANDS)})
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raise `InputError` for an argument that is empty, unless it is what its option is without it."""
+        """Raise `InputError` for an empty argument, unless that is the default of its option."""
         refuse_empty(self, args)
         return super().parse_args(ctx, args)
 
 
 def refuse_empty(command: Any, arguments: list[str]) -> None:
-    """Raise `InputError` for one of the `arguments` that is empty and not the default of its option."""
+    """Raise `InputError` for an empty argument that is not the default of its option."""
     before = ""
     for argument in arguments:
         command = getattr(command, "commands", {}).get(argument, command)
@@ -130,7 +130,7 @@ def refuse_empty(command: Any, arguments: list[str]) -> None:
         empty = not value if given and argument.startswith("--") else not argument
         if empty and not any(option in each.opts and each.default == "" for each in parameters(command)):
             what = option if option.startswith("-") else "an argument"
-            raise InputError(f"{what} is empty: give it a name, or leave it out")
+            raise InputError(f"{what} is empty: give a value, or omit it")
         before = argument
 
 

@@ -22,8 +22,8 @@ from inakit.topo.ownership import give, given_to_owners
 
 DEBUG = "INAKIT_DEBUG"
 OUT_OF_MEMORY = (
-    "there is no more memory for this process: allow it more (ulimit -v, the container's limit), end what takes it, "
-    "or take a smaller fabric or gradient"
+    "this process is out of memory: raise its limit (ulimit -v, the container's limit), end other programs, "
+    "or choose a smaller fabric or gradient"
 )
 
 
@@ -32,7 +32,7 @@ def run_to_its_end() -> None:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns about its cache
     with given_to_owners(), signals_unwind():
         try:
-            gc.disable()  # until the command is loaded: to look for garbage among modules takes a fifth of the time
+            gc.disable()  # until the command is loaded: collections during imports take a fifth of the time
             from inakit.experiments.cli.app import app  # noqa: PLC0415, a signal may already come while the program loads
 
             gc.freeze()
@@ -49,7 +49,7 @@ def run_to_its_end() -> None:
 
 
 def said(error: Exception) -> str:
-    """An error in a line: what happened and what to do about it; where that is not known, where its traceback is."""
+    """The line about an error: its cause and the way out or, for an unforeseen error, the file of its traceback."""
     foreseen = str(error) if isinstance(error, InakitError) else known(error)
     if foreseen is not None:
         return foreseen
@@ -59,7 +59,7 @@ def said(error: Exception) -> str:
 
 
 def known(error: Exception) -> str | None:
-    """What an error of Python or of the system means, and what to do about it; None where that is not known."""
+    """The meaning of an error of Python or of the system, and the way out; None for an unforeseen error."""
     told: object = None
     if isinstance(error, MemoryError):
         told = OUT_OF_MEMORY
@@ -73,7 +73,7 @@ def known(error: Exception) -> str | None:
 
 
 def kept(error: Exception) -> str:
-    """Write the traceback of an unexpected error to a file, and say where it is."""
+    """Write the traceback of an unexpected error to a file, and return the line that names the file."""
     text = "".join(traceback.format_exception(error))
     with suppress(OSError):
         number, name = tempfile.mkstemp(".txt", "inakit-traceback-")
@@ -84,17 +84,17 @@ def kept(error: Exception) -> str:
 
 
 def output_failure(error: OSError) -> str | None:
-    """The line for an output that takes no more; None where it was something else that could not be written."""
+    """The line for an output that cannot be written to; None if the error is about something else."""
     if error.filename is not None or sys.stdout is None:
         return None
     try:
-        os.write(sys.stdout.fileno(), b"\n")  # a flush would not tell: what failed once is not written again
+        os.write(sys.stdout.fileno(), b"\n")  # a flush would not fail again: Python drops text that it could not write
     except OSError as again:
         if again.errno != error.errno:
             return None
         where = "free some space on its disk, or " if error.errno == errno.ENOSPC else ""
         why = os.strerror(error.errno or 0)
-        return f"what this command prints cannot be written: {why}: {where}let it go to another file"
+        return f"the output of this command cannot be written: {why}: {where}redirect it to another file"
     return None
 
 
@@ -110,7 +110,7 @@ def flush_output() -> None:
 
 
 def discard_output() -> None:
-    """Let Python write what is left of the output nowhere, when it ends: it would print an error of its own."""
+    """Discard the rest of the output, for which Python would otherwise print an error of its own at its end."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -135,7 +135,7 @@ def leave(code: int, message: str, error: BaseException) -> None:
 
 
 def notes(error: BaseException | None) -> Iterator[str]:
-    """The notes of an error and of those that caused it: typer replaces a KeyboardInterrupt by an error of its own."""
+    """Yield the notes of an error and of its causes: typer replaces a KeyboardInterrupt by an error of its own."""
     while error is not None:
         yield from getattr(error, "__notes__", ())
         error = error.__cause__ or error.__context__

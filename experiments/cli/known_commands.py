@@ -1,6 +1,6 @@
-"""All commands of `inakit`, in the order in which its help lists them: where each one is, and what it does, in a line.
+"""All commands of `inakit`, in the order in which its help lists them: the place and the help line of each.
 
-A command is a function. The first paragraph of its docstring is its line here; the rest is shown by its own `--help`.
+A command is a function. The first paragraph of its docstring is its line here; its own `--help` also shows the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """A command: `place` is its file in `commands/` and its function, with a colon between; `help` its line in a list.
+    """A command: `place` is its file in `commands/` and its function, joined by a colon; `help` is its line in a list.
 
     `passes_options_on`: options that it does not know are arguments for a program that it starts.
     """
@@ -22,7 +22,7 @@ class Command:
 
     @property
     def function(self) -> str:
-        """Its module and its function, with a colon between."""
+        """The module and the function, joined by a colon."""
         return f"inakit.experiments.cli.commands.{self.place}"
 
 
@@ -30,7 +30,7 @@ class Command:
 class Group:
     """Several commands, which follow the group's name; `help` is its line in a list.
 
-    `alone` is the command that the group's name stands for where none follows; without it that shows the help.
+    `alone` is the command that runs if no command follows the group's name; without it the help is shown.
     """
 
     help: str
@@ -39,9 +39,9 @@ class Group:
 
 
 LABS = {
-    "list": Command("labs:list_labs", "The labs, what students write, hours and points."),
+    "list": Command("labs:list_labs", "List the labs: the files that students write, hours and points."),
     "export": Command(
-        "labs:export", "Write what students get: tasks, figures, skeletons and the tests that they see; no solutions."
+        "labs:export", "Write the students' files: tasks, figures, skeletons and the tests that they see; no solutions."
     ),
     "class": Command("labs:grade_class", "Grade a whole class, several at a time, into one table."),
     "throughput": Command(
@@ -49,21 +49,20 @@ LABS = {
     ),
     "leaderboard": Command(
         "labs:leaderboard",
-        "Rank the planners of lab 6 on larger networks: the mean part of a bound that no plan exceeds.",
+        "Rank the planners of lab 6 on larger networks by their mean share of a bound that no plan exceeds.",
     ),
-    "fabric": Command("labs:fabric", "Write fabric.yml, the fabric of a student in lab 7: every name has another one."),
+    "fabric": Command("labs:fabric", "Write fabric.yml, a student's fabric in lab 7: every name has a different one."),
     "compile": Command("labs:compile_lab", "Compile a lab's solutions and wrong solutions, for machines without p4c."),
     "mutants": Command(
         "labs:mutants",
-        "Grade a lab's solutions, and its wrong solutions: each has to lose its item and no other (exit code "
-        "1 if not).",
+        "Grade a lab's solutions and wrong solutions: each must lose its item and no other (exit code 1 if not).",
     ),
 }
 
 STUDY = {
-    "new": Command("study_new:new", "Write a study file to begin with, every key explained."),
+    "new": Command("study_new:new", "Write a starter study file, with every key explained."),
     "run": Command(
-        "study:run", "Run what is not kept yet, and write the table. Exit code 1 where a run failed or is not VALID."
+        "study:run", "Run what has no result yet, and write the table. Exit code 1 if a run failed or is not VALID."
     ),
     "show": Command(
         "study:show",
@@ -77,9 +76,7 @@ SWITCH = {
         "stf:stf",
         "Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3).",
     ),
-    "compare": Command(
-        "switch:compare", "Give random packets that the program's parser knows to two targets: do they send the same?"
-    ),
+    "compare": Command("switch:compare", "Send the same random packets to two targets, and compare their output."),
     "ptf": Command(
         "switch:ptf",
         "Run PTF's tests against a switch in PTF's own process, or in the kernel, without veths (exit code: PTF's).",
@@ -87,23 +84,22 @@ SWITCH = {
     ),
     "replay": Command(
         "switch:replay",
-        "Give a switch the packets of pcap files, in the order of their times; keep what leaves each port.",
+        "Send the packets of pcap files to a switch, in the order of their times; keep what each port sends.",
     ),
     "network": Command(
         "switch:network",
-        "Start a course's network of hosts and P4 switches, filled as its files say, and open a command line.",
+        "Start a course's network of hosts and P4 switches with the entries of its files, and open a command line.",
     ),
 }
 
 HARDWARE = {
     "fit": Command(
         "hardware_fit:fit",
-        "Whether a plan fits its switches' chips: slots, children, recirculation, entries, groups, memory.",
+        "Check whether a plan fits its switches' chips: slots, children, recirculation, entries, groups, memory.",
     ),
     "record": Command(
         "hardware_fit:record",
-        "Record what the chip's compiler says that p4/ina_hw takes, for `inakit hardware fit` where it is "
-        "not installed.",
+        "Record the chip compiler's figures for p4/ina_hw; `inakit hardware fit` shows them without the compiler.",
     ),
     "export": Command(
         "hardware:export",
@@ -111,18 +107,19 @@ HARDWARE = {
     ),
     "diff": Command(
         "hardware:diff",
-        "Compare what switches hold with the plan: entries and groups that are wrong, missing, or extra.",
+        "Compare the entries of switches with the plan: entries and groups that are wrong, missing, or extra.",
     ),
 }
 
 PLANNERS = {
     "list": Command("planning:list_planners", "List the planners, and the schedulers of optical circuits."),
-    "new": Command("planning:new", "Write a planner of your own to begin with: a file, or a package of its own."),
+    "new": Command("planning:new", "Write a starter planner: a file, or a package."),
 }
 
 COMMANDS: Mapping[str, Command | Group] = {
     "emulate": Command(
-        "emulate:emulate", "Plan, build the network, send real gradients through it, and compare planned with measured."
+        "emulate:emulate",
+        "Plan, build the network, send real gradients through it, and compare planned with measured figures.",
     ),
     "train": Command(
         "train:train",
@@ -134,7 +131,7 @@ COMMANDS: Mapping[str, Command | Group] = {
     ),
     "plan": Command(
         "planning:plan",
-        "Plan without running: what the method decides, what to expect, and the table entries; or compare planners.",
+        "Plan without running: the plan, its predicted figures, and the table entries; or compare planners.",
     ),
     "design": Command(
         "planning:design",
@@ -146,14 +143,14 @@ COMMANDS: Mapping[str, Command | Group] = {
     ),
     "place": Command(
         "place:place",
-        "Place a queue of jobs that come and go: hosts for each, who has INA when, and completion times to expect.",
+        "Place a queue of jobs that come and go: the hosts of each, the jobs with INA, and expected completion times.",
     ),
     "topo": Command(
         "planning:topo", "Draw a fabric as PNG and SVG and, given a planner, its trees and link loads; save it as YAML."
     ),
     "jobs": Command(
         "planning:jobs",
-        "Write a file of jobs to begin with: the single job that is run without --jobs, every key explained.",
+        "Write a starter file of jobs: the single job that is run without --jobs, with every key explained.",
     ),
     "check": Command(
         "planning:check", "Check a plan against a fabric and jobs: every rule, with code that no planner shares."
@@ -168,7 +165,7 @@ COMMANDS: Mapping[str, Command | Group] = {
     ),
     "agree": Command(
         "agree:agree",
-        "Run the same plans emulated and in virtual time, and print how far rates, times and bytes differ.",
+        "Run the same plans emulated and in virtual time, and print how much rates, times and bytes differ.",
     ),
     "grade": Command(
         "labs:grade",
@@ -177,16 +174,17 @@ COMMANDS: Mapping[str, Command | Group] = {
     ),
     "p4c": Command(
         "p4c:p4c",
-        "Compile a P4 program to BMv2 JSON, by the p4c that is installed, of Docker, or of the virtual machine.",
+        "Compile a P4 program to BMv2 JSON, by an installed p4c, p4c in Docker, or p4c of the virtual machine.",
     ),
     "reproduce": Command("reproduce:reproduce", "Run a figure or a claim of a paper: table, CSV and plot."),
     "dump": Command("live:dump", "Show the tables, registers and counters of a switch while it works."),
     "calibrate": Command(
         "calibrate:calibrate",
-        "Find the highest link rate at which this machine carries a plan; `emulate` then warns of one that it cannot.",
+        "Find the highest link rate at which this machine carries a plan; `emulate` then warns of rates above it.",
     ),
     "capture": Command(
-        "live:capture", "Capture what arrives and leaves at a port of a switch, until Ctrl-C or the end of the network."
+        "live:capture",
+        "Capture the packets that arrive and leave at a port of a switch, until Ctrl-C or the end of the network.",
     ),
     "top": Command(
         "live:top", "Watch a running network: rates of links and switches, drops, processors; the busiest first."
@@ -194,13 +192,13 @@ COMMANDS: Mapping[str, Command | Group] = {
     "dissector": Command("live:dissector", "Print a dissector of the packet format, for Wireshark's plugin folder."),
     "shim": Command(
         "shim:shim",
-        "Print a folder with `simple_switch` and `simple_switch_grpc` that are the kit's: PATH=$(inakit shim):$PATH.",
+        "Print a folder in which `simple_switch` and `simple_switch_grpc` are the kit's: PATH=$(inakit shim):$PATH.",
     ),
     "planners": Group(
-        "List the planners and schedulers (also without `list`); write a planner of your own.", PLANNERS, alone="list"
+        "List the planners and schedulers (also without `list`); write a starter planner.", PLANNERS, alone="list"
     ),
-    "labs": Group("The course: what students get, grading a class, checking the grader.", LABS),
+    "labs": Group("The course: the students' files, grading a class, checking the grader.", LABS),
     "study": Group("Many runs by design: one table, summaries with intervals, figures.", STUDY),
-    "switch": Group("One switch on its own: packet in, packet out, without a network.", SWITCH),
+    "switch": Group("A single switch: packet in, packet out, without a network.", SWITCH),
     "hardware": Group("From emulation to hardware: fit plans to chips, hand them over, compare switches.", HARDWARE),
 }

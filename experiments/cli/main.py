@@ -1,7 +1,7 @@
-"""The entry point of `inakit`: whatever cannot be done ends in one line that says what to do, and exit code 2.
+"""The entry point of `inakit`: an error ends in one line that names the way out, and in exit code 2.
 
 A run whose verdict is not VALID ends in exit code 1. A command that a signal ends has 128 plus the signal's number as
-its exit code, as in shells. With INAKIT_DEBUG=1 the traceback is printed as well.
+its exit code, as in shells. With INAKIT_DEBUG=1 the traceback is also printed.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 from inakit.experiments.cli.surroundings import FAILED, covering_others, obstacle, settle_streams
 
 COMPLETION = "_INAKIT_COMPLETE"
-"""The variable by which a shell asks for completions."""
+"""The variable by which a shell requests completions."""
 
 
 def main() -> None:
     """Run the command that `sys.argv` names, and exit."""
     settle_streams()
     if COMPLETION in os.environ:
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115, a line about an error would be amid what is being typed
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115, a line about an error would disturb the typed command
     if (line := obstacle()) is not None:
         stop(line)
     try:
@@ -33,6 +33,6 @@ def main() -> None:
 
 
 def stop(line: str) -> None:
-    """Say why nothing can be done, and exit."""
+    """Print the reason and exit."""
     print(f"inakit: {line}", file=sys.stderr)
     raise SystemExit(FAILED) from None

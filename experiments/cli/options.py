@@ -1,10 +1,10 @@
-"""Options that several commands have, each declared once, in groups that a command takes as a parameter.
+"""Options that several commands share, each declared once, in groups that a command takes as a parameter.
 
-A shell completes their values by the names of registries, each imported once a shell asks for it:
+A shell completes their values by the names of registries, each imported when a shell asks for completions:
 
     topo: Annotated[str, typer.Option(autocompletion=one_of("inakit.topo.fabric.generators:FABRICS"))]
 
-Where a value may be a file as well, the shell completes files whenever no name fits.
+If a value can also be a file, the shell completes files when no name fits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from inakit.traffic.measure.verdict import VALID
 
 
 def one_of(*sources: str) -> Callable[[str], list[str]]:
-    """The completion of one name: of those in registries, each `module:attribute`, and of names that are given."""
+    """The completion of one name: of those in registries, each `module:attribute`, and of literal names."""
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in names_of(sources) if name.startswith(incomplete)]
@@ -35,7 +35,7 @@ def one_of(*sources: str) -> Callable[[str], list[str]]:
 
 
 def some_of(*sources: str) -> Callable[[str], list[str]]:
-    """The completion of several names with commas between, each once; sources are those of `one_of`."""
+    """The completion of several names separated by commas, each at most once; sources are those of `one_of`."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
@@ -46,13 +46,13 @@ def some_of(*sources: str) -> Callable[[str], list[str]]:
 
 
 def one_figure(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The completion of a figure of the paper that stands before it."""
+    """The completion of a figure of the preceding paper."""
     papers = import_module("inakit.experiments.papers.common.figure_registry").FIGURES
     return [name for name in papers.get(ctx.params.get("paper"), ()) if name.startswith(incomplete)]
 
 
 def names_of(sources: Iterable[str]) -> Iterator[str]:
-    """The names that sources stand for, in their order."""
+    """Yield the names of the sources, in order."""
     for source in sources:
         module, is_registry, attribute = source.partition(":")
         yield from getattr(import_module(module), attribute) if is_registry else (source,)
@@ -71,7 +71,7 @@ one_mode = one_of("reliable", "replay")
 one_paper = one_of("inakit.experiments.papers.common.figure_registry:FIGURES")
 
 
-Scale = Annotated[str, typer.Option(help="emulate every rate of the fabric at this scale: 1/5000")]
+Scale = Annotated[str, typer.Option(help="scale of every rate of the fabric in the emulation: 1/5000")]
 Gradient = Annotated[
     int | None,
     typer.Option(
@@ -79,11 +79,11 @@ Gradient = Annotated[
     ),
 ]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
-Seed = Annotated[int, typer.Option(help="the seed of everything random")]
+Seed = Annotated[int, typer.Option(help="the seed of all random choices")]
 Program = Annotated[
     str,
     typer.Option(
-        help="the data-plane program: ina, or ina_hw, which does what a chip can (one access per register)",
+        help="the data-plane program: ina, or ina_hw, which is limited to a chip's abilities (one access per register)",
         autocompletion=one_program,
     ),
 ]
@@ -106,7 +106,7 @@ PlanMode = Annotated[
 Headroom = Annotated[
     str,
     typer.Option(
-        help="room for results: planned together with gradients, or made afterwards by lowering rates",
+        help="room for results: planned with the gradients, or made afterwards by lowering rates",
         autocompletion=one_headroom,
     ),
 ]
@@ -142,7 +142,7 @@ class ShapeOptions:
     hosts_per_leaf: Annotated[int | None, typer.Option(help="leaf-spine: hosts under each leaf")] = None
 
     def choice(self, seed: int) -> FabricChoice:
-        """The fabric that is chosen; `seed` decides what is random in it."""
+        """Return the chosen fabric; `seed` decides its random choices."""
         return FabricChoice(self.topo, self.k, self.leaves, self.spines, self.hosts_per_leaf, seed=seed)
 
 
@@ -163,7 +163,7 @@ class FabricOptions(ShapeOptions):
     scale: Scale = "1"
 
     def choice(self, seed: int) -> FabricChoice:
-        """The fabric that is chosen; `seed` decides what is random in it."""
+        """Return the chosen fabric; `seed` decides its random choices."""
         sized = super().choice(seed)
         return replace(
             sized,
@@ -185,12 +185,12 @@ class TaskOptions:
     """Options for the workers and parameter servers of the single job."""
 
     workers: Annotated[
-        int | None, typer.Option(help="workers of the single job; default: all other hosts, but no more than 16")
+        int | None, typer.Option(help="workers of the single job; default: all other hosts, at most 16")
     ] = None
     servers: Annotated[int, typer.Option(help="parameter servers of the single job")] = 1
 
     def choice(self, seed: int) -> JobChoice:
-        """The job that is chosen; `seed` decides what is random in it."""
+        """Return the chosen job; `seed` decides its random choices."""
         return JobChoice(None, self.workers, self.servers, seed=seed)
 
 
@@ -201,29 +201,29 @@ class GradientOptions(TaskOptions):
     gradient_bytes: Gradient = None
     model: Annotated[
         str,
-        typer.Option(help="what layers the gradient has, for planner goat: a table of planner/models, or a .csv file"),
+        typer.Option(help="the gradient's layers, for planner goat: a table of planner/models, or a .csv file"),
     ] = ""
 
     def sized(self, seed: int, iterations: int) -> JobChoice:
-        """The job that is chosen, with its gradient and model and this number of iterations."""
+        """Return the chosen job, with its gradient and model and this number of iterations."""
         job = self.choice(seed)
         return replace(job, gradient_bytes=self.gradient_bytes, iterations=iterations, model=self.model)
 
 
 @dataclass(frozen=True)
 class JobsOptions(TaskOptions):
-    """Options for the workers and parameter servers of the single job, or for a file of jobs in its place."""
+    """Options for the workers and parameter servers of the single job, or for a file of jobs instead."""
 
-    jobs: Annotated[Path | None, typer.Option(help="a YAML file of jobs; without one, a single job")] = None
+    jobs: Annotated[Path | None, typer.Option(help="a YAML file of jobs; default: a single job")] = None
 
     def choice(self, seed: int) -> JobChoice:
-        """The jobs that are chosen; `seed` decides what is random in them."""
+        """Return the chosen jobs; `seed` decides their random choices."""
         return replace(super().choice(seed), file=self.jobs)
 
 
 @dataclass(frozen=True)
 class SizedJobsOptions(JobsOptions, GradientOptions):
-    """Options for the single job and its gradient, or for a file of jobs in its place."""
+    """Options for the single job and its gradient, or for a file of jobs instead."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class RunOptions:
     policy: Annotated[
         str,
         typer.Option(
-            help="slot policies, separated by commas: " + ", ".join(POLICIES) + "; default: the planner's own",
+            help="slot policies, separated by commas: " + ", ".join(POLICIES) + "; default: the planner's",
             autocompletion=some_policies,
         ),
     ] = ""
@@ -251,13 +251,13 @@ class RunOptions:
 
     @property
     def of_emulation(self) -> dict[str, Any]:
-        """Those that an `Emulation` takes as they are."""
+        """The options that an `Emulation` takes unchanged."""
         names = ("policies", "headroom", "keep_going", "program")
         return {name: getattr(self, name) for name in names}
 
     @property
     def chosen_program(self) -> str:
-        """The data-plane program if it is another than usual, else an empty text."""
+        """The data-plane program if it is not the default, else an empty text."""
         return "" if self.program == INA.name else self.program
 
     @property
@@ -267,7 +267,7 @@ class RunOptions:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """The names in a text, which commas separate; empty names are left out."""
+    """The names in a text, separated by commas; empty names are skipped."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 

@@ -1,7 +1,7 @@
-"""What surrounds the command, seen to before any module of the kit is imported: it imports none of them itself.
+"""Checks of the process's environment before any module of the kit is imported: this file imports none of them.
 
-A module of the user's own that has the name of one of Python's (`random.py` on PYTHONPATH), output that is closed or
-takes ASCII only, a folder that is gone: each is said in a line, or is got round.
+A user's module with the name of a standard one (`random.py` on PYTHONPATH), a closed output, an output that takes
+ASCII only, a folder that is gone: each is reported in a line, or worked around.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 
 FAILED = 2
 PLAIN = {"→": ">", "←": "<", "↑": "^", "↓": "v", "×": "x", "µ": "u", "…": "~", "≤": "<=", "Σ": "S"}
-"""What stands for a character of the kit's output where it cannot be printed."""
+"""The replacement for a character of the kit's output that cannot be printed."""
 
 
 def in_plain_letters(error: UnicodeError) -> tuple[str, int]:
-    """The handler of `codecs` for what an output's encoding lacks: a letter that resembles it, else a question mark."""
+    """The error handler of `codecs` for letters that an encoding lacks: a similar letter, else a question mark."""
     assert isinstance(error, UnicodeEncodeError)
     cannot = error.object[error.start : error.end]
     return "".join(PLAIN.get(each, "?") for each in cannot), error.end
@@ -29,9 +29,9 @@ codecs.register_error("inakit-plain", in_plain_letters)
 
 
 def settle_streams() -> None:
-    """Let any text be printed in any encoding, and give a closed input or output the number that is its own.
+    """Make any text printable in any encoding, and reserve the number of a closed input or output.
 
-    A file that is opened later would have the number of a closed one, and get what libraries print.
+    A file opened later would otherwise get that number, and the output that libraries print.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
@@ -40,20 +40,20 @@ def settle_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
 
 
 def obstacle() -> str | None:
-    """What is in the way of any command, in words, or None."""
+    """The obstacle to any command, in words, or None."""
     try:
         os.getcwd()  # noqa: PTH109, `Path.cwd` is the same
     except OSError:
-        return "the folder in which this command was started is gone: cd to one that is there"
+        return "the folder in which this command was started no longer exists: cd to one that exists"
     return None
 
 
 def covering_others() -> str | None:
-    """A line about a module on PYTHONPATH that Python found in the place of one of its own or of a package; or None."""
+    """A line about a module on PYTHONPATH that shadows a standard module or a package's; or None."""
     folders = [os.path.realpath(each) for each in (*os.environ.get("PYTHONPATH", "").split(os.pathsep), os.curdir)]
     others = [each for each in sys.path if os.path.realpath(each or os.curdir) not in folders]
     for name, module in list(sys.modules.items()):
@@ -71,8 +71,8 @@ def covering_others() -> str | None:
 
 
 def in_the_way(file: Path, name: str, whose: str) -> str:
-    """The line about a module that is found before another one of its name."""
+    """The line about a module that shadows another one of its name."""
     return (
-        f"{file}: this module is found in the place of {whose} '{name}': rename it, or start inakit from another "
+        f"{file}: this module shadows {whose} '{name}': rename it, or start inakit from another "
         f"folder and without {file.parent} on PYTHONPATH"
     )

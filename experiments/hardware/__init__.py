@@ -1,1 +1,1 @@
-"""From emulation to hardware: plans handed over, switches compared with them, networks validated on paper."""
+"""From emulation to hardware: exports plans, compares switches with them, validates networks before they are bought."""

@@ -1,4 +1,4 @@
-"""`inakit hardware diff`: the entries that switches hold, compared with those of a plan."""
+"""`inakit hardware diff`: compares the entries of switches with those of a plan."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from inakit.switch.program.program import Program
 from inakit.topo.errors import InputError, unknown_name
 
 SHOWN = 20
-"""The most differences of a switch that are shown; further ones are counted."""
+"""The number of differences shown for a switch; further ones are counted."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where to learn what a switch holds: a dump in a file, or a P4Runtime server (`HOST:PORT`, `HOST:PORT/DEVICE`)."""
+    """The source of a switch's entries: a dump in a file, or a P4Runtime server (`HOST:PORT`, `HOST:PORT/DEVICE`)."""
 
     place: str
 
@@ -38,7 +38,7 @@ class Source:
         return Path(self.place).is_file() and is_of_bfrt(Path(self.place))
 
     def read(self, program: Path, switch: str) -> SwitchEntries:
-        """What the switch holds. Raises `InakitError`."""
+        """Read the switch's entries. Raises `InakitError`."""
         if Path(self.place).is_file():
             return load_dump(Path(self.place), program, switch)
         address, _, device = self.place.partition("/")
@@ -54,9 +54,9 @@ class Source:
 
 
 def sources_of(given: Sequence[str], names: Sequence[str]) -> dict[str, Source]:
-    """By switch, where to learn what it holds: of `SWITCH=PLACE`, or of a folder with a dump of every switch.
+    """The source of each switch's entries, from arguments `SWITCH=PLACE` or from a folder with a dump of every switch.
 
-    Raises `InputError` for switches that the plan does not have, and for a folder that lacks some.
+    Raises `InputError` for switches that the plan does not have, and for a folder without a dump of some switch.
     """
     if len(given) == 1 and Path(given[0]).is_dir():
         return dumps_in(Path(given[0]), names)
@@ -74,7 +74,7 @@ def sources_of(given: Sequence[str], names: Sequence[str]) -> dict[str, Source]:
 
 
 def dumps_in(folder: Path, names: Iterable[str]) -> dict[str, Source]:
-    """The dumps in a folder, which have the names of the switches: `leaf1.txt` or `leaf1.json`. Raises `InputError`."""
+    """The dumps in a folder, by switch, whose name they have: `leaf1.txt` or `leaf1.json`. Raises `InputError`."""
     files = {path.name.split(".")[0]: path for path in sorted(folder.iterdir()) if path.is_file()}
     missing = [name for name in names if name not in files]
     if missing:
@@ -88,9 +88,9 @@ def dumps_in(folder: Path, names: Iterable[str]) -> dict[str, Source]:
 def compare(
     problem: Problem, plan: Plan, program: DataPlaneProgram, sources: Mapping[str, Source]
 ) -> dict[str, list[Difference]]:
-    """By switch, its differences from the plan. Raises `InakitError` for a switch that cannot be read.
+    """Return the differences from the plan by switch. Raises `InakitError` for a switch that cannot be read.
 
-    What BF-Runtime has dumped is compared with the plan's entries on chips, all else with those of `program`.
+    Dumps of BF-Runtime are compared with the plan's entries on chips, all other sources with those of `program`.
     """
 
     @cache
@@ -116,7 +116,7 @@ def print_differences(console: Console, program: Path, found: Mapping[str, list[
 
 
 def difference_lines(program: Program, listed: Sequence[Difference]) -> Iterator[str]:
-    """A line for each difference, up to `SHOWN`."""
+    """Yield a line for each difference, up to `SHOWN`."""
     for each in listed[:SHOWN]:
         yield f"{each.kind}: {words(program, each)}"
     if len(listed) > SHOWN:
@@ -124,7 +124,7 @@ def difference_lines(program: Program, listed: Sequence[Difference]) -> Iterator
 
 
 def words(program: Program, difference: Difference) -> str:
-    """A difference in words: what the switch holds, and what is planned."""
+    """Describe a difference: the switch's entry or group, and the planned one."""
     planned, held = difference.planned, difference.held
     if planned is None or held is None:
         part = planned or held
@@ -134,7 +134,7 @@ def words(program: Program, difference: Difference) -> str:
 
 
 def place_of(program: Program, part: Part) -> str:
-    """Where a part belongs: an entry's table and key, or a group's number."""
+    """The place of a part: an entry's table and key, or a group's number."""
     if isinstance(part, MulticastGroup):
         return f"multicast group {part.group}"
     table = program.table(part.table)
@@ -143,7 +143,7 @@ def place_of(program: Program, part: Part) -> str:
 
 
 def content_of(program: Program, part: Part) -> str:
-    """What an entry runs, or the ports of a group."""
+    """The content of a part: an entry's action, or the ports of a group."""
     if isinstance(part, TableEntry):
         return call(program.table(part.table), part)
     return group_line(part).partition(" -> ")[2]

@@ -1,7 +1,7 @@
-"""Single failures of links and switches: what each leaves of a network, and new routes for the jobs that it touches.
+"""Single failures of links and switches: the rest of the network, and new routes for the affected jobs.
 
-New routes have the rates of the old ones, and stand beside the jobs that keep their plans. What the trials of a
-validation share (the network, its jobs, the plan of every planner) lies in a folder.
+New routes have the rates of the old ones, and leave room for the jobs that keep their plans. A folder holds the files
+that the trials of a validation share: the network, its jobs, the plan of every planner.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from inakit.topo.files.fabrics import load_yaml
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 JobLinks = Mapping[int, frozenset[tuple[str, str]]]
-"""By the number of a job, the links that its part of a plan uses."""
+"""The links that a job's part of a plan uses, by the number of the job."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Failure:
         return "switch" if len(self.nodes) == 1 else "link"
 
     def takes(self, one: str, other: str) -> bool:
-        """Whether the link between two nodes is gone."""
+        """Whether the failure removes the link between two nodes."""
         return {one, other} == set(self.nodes) if self.kind == "link" else self.nodes[0] in (one, other)
 
 
@@ -67,10 +67,10 @@ def single_failures(fabric: Fabric, withstand: Withstand) -> list[Failure]:
 
 @dataclass(frozen=True)
 class Remains:
-    """What a failure leaves. `problem`: the network with the jobs that can go on, None where none can.
+    """The rest of a problem after a failure. `problem`: the network with the jobs that can go on, None if none can.
 
-    `lost`: by the number of each other job, why it cannot. `touched`: the jobs that go on and whose plan led packets
-    over what has failed.
+    `lost`: why each other job cannot go on, by number. `touched`: the jobs that go on but whose plan uses the failed
+    element.
     """
 
     problem: Problem | None
@@ -79,7 +79,7 @@ class Remains:
 
 
 def after(problem: Problem, used: JobLinks, failure: Failure) -> Remains:
-    """What a failure leaves of a problem whose plan uses these links. Hosts without any link left are removed too."""
+    """Return the rest of a problem whose plan uses these links. Hosts that have no link left are also removed."""
     fabric = without(problem.fabric, failure)
     touched = {job for job, links in used.items() if any(failure.takes(*link) for link in links)}
     found = ((job.number, why_lost(problem.fabric, fabric, job, job.number in touched)) for job in problem.jobs)
@@ -90,7 +90,7 @@ def after(problem: Problem, used: JobLinks, failure: Failure) -> Remains:
 
 
 def without(fabric: Fabric, failure: Failure) -> Fabric:
-    """The fabric without what has failed, and without hosts that have no link any more."""
+    """Return the fabric without the failed link or switch, and without hosts that have no link left."""
     links = tuple(link for link in fabric.links if not failure.takes(link.a, link.b))
     return linked(fabric, links, tuple(each for each in fabric.switches if (each.name,) != failure.nodes))
 
@@ -101,9 +101,9 @@ def linked(fabric: Fabric, links: tuple[Link, ...], switches: tuple[Switch, ...]
 
 
 def why_lost(whole: Fabric, fabric: Fabric, job: Job, touched: bool) -> str:
-    """Why a job cannot go on in the rest of a fabric: its hosts are cut off or have no path. Empty if it can.
+    """The reason why a job cannot go on in the rest of a fabric: its hosts are cut off or have no path; or empty.
 
-    A job whose plan is not touched still has the ways of its plan.
+    A job whose plan is not touched keeps the paths of its plan.
     """
     absent = [host for host in (*job.workers, *job.servers) if host not in fabric.host_names]
     if absent:
@@ -117,9 +117,9 @@ def why_lost(whole: Fabric, fabric: Fabric, job: Job, touched: bool) -> str:
 
 
 def links_of_jobs(plan: Plan) -> JobLinks:
-    """By job, every link that its trees lead packets over: gradients, sums, results, and answers by address.
+    """Every link that the packets of each job's trees use: gradients, sums, results, and answers by address.
 
-    Answers by address take links of the trees: `inakit.planner.install.plan_entries` makes their routes of these.
+    Answers by address take links of the trees: `inakit.planner.install.plan_entries` derives their routes from these.
     """
     trees = [(planned.job, planned.tree) for planned in plan.trees]
     trees += [(each.job, tree) for each in plan.collectives for tree in trees_of(each)]
@@ -139,14 +139,14 @@ ROUNDING = 1e-9
 """A rate that is lower by at most this share counts as equal."""
 
 Anew = Callable[[Problem, Plan], Plan]
-"""Makes a plan of a problem anew, given the plan that its jobs had."""
+"""A function that plans a problem again, given the plan that its jobs had."""
 
 
 def plan_beside(problem: Problem, plan: Plan, touched: Collection[int], anew: Anew, mode: str) -> Plan | None:
-    """The plan with new routes for the touched jobs; None where not all jobs keep their rates that way.
+    """Return the plan with new routes for the touched jobs; None if some job cannot keep its rate that way.
 
-    The jobs are planned one after another, each in what the jobs before it leave. The others keep trees and rates;
-    segments of slots may move. `plan` is for the problem's jobs, and may lead touched ones over what is gone.
+    The touched jobs are planned one after another, each in the capacity left so far. The others keep trees and
+    rates; segments of slots can move. `plan` is for the problem's jobs, and can lead touched ones over failed links.
     """
     made = for_jobs(plan, {job.number for job in problem.jobs} - set(touched))
     try:
@@ -162,7 +162,7 @@ def plan_beside(problem: Problem, plan: Plan, touched: Collection[int], anew: An
 
 
 def new_routes(problem: Problem, job: Job, had: Plan, others: Plan, anew: Anew) -> Plan:
-    """A job's plan in what the plan of others leaves, no faster than the plan that it had. Raises `InakitError`."""
+    """Plan a job in the capacity that the other plan leaves, no faster than its former plan. Raises `InakitError`."""
     numbers = {planned.job for planned in others.trees} | {each.job for each in others.collectives}
     beside = replace(problem, jobs=tuple(each for each in problem.jobs if each.number in numbers)) if numbers else None
     used = evaluate(beside, others) if beside else None
@@ -176,7 +176,7 @@ def new_routes(problem: Problem, job: Job, had: Plan, others: Plan, anew: Anew) 
 
 
 def no_faster(fabric: Fabric, job: Job, most_bps: float) -> Fabric:
-    """The fabric in which the job's workers send no faster than that: a planner then looks for no higher rate."""
+    """Return the fabric with worker links of at most this rate, so that a planner looks for no higher one."""
     workers = set(job.workers) - set(job.servers)
 
     def slower(link: Link) -> Link:
@@ -197,10 +197,10 @@ def rate_bps(plan: Plan, job: Job) -> float:
 
 
 def what_is_left(fabric: Fabric, used: Prediction, least_bps: float) -> Fabric:
-    """What the jobs of a prediction leave of a fabric: capacities, aggregation rates and recirculation.
+    """The capacities, aggregation rates and recirculation of a fabric that the jobs of a prediction leave.
 
-    A link that carries no further flow of `least_bps` in some direction is left out. A switch that sums none more sums
-    nothing.
+    A link that cannot carry a further flow of `least_bps` in a direction is omitted. A switch that cannot sum another
+    one does not aggregate.
     """
     loads, enough = used.loads_with_results_bps, least_bps * (1 - ROUNDING)
     links = (
@@ -216,7 +216,7 @@ def what_is_left(fabric: Fabric, used: Prediction, least_bps: float) -> Fabric:
 
 
 def switch_left(fabric: Fabric, switch: Switch, used: Prediction, enough_bps: float) -> Switch:
-    """The switch with what its aggregators leave; each of its pipelines has what the fullest one has left."""
+    """Return the switch with its remaining capacity; each pipeline has as much as the fullest one has left."""
     loads = [load for (name, _), load in used.summed_bps.items() if name == switch.name]
     if not loads or not switch.ina:
         return switch
@@ -235,7 +235,7 @@ FABRIC, JOBS = "fabric.json", "jobs.json"
 """JSON, because worker processes read it much faster than YAML."""
 AS_BEFORE, PARTLY_ANEW, ANEW = "as before", "partly anew", "planned anew"
 NO_PLAN, NOTHING = "no plan", "no job goes on"
-"""What becomes of a plan under a failure."""
+"""The states of a plan under a failure."""
 
 
 def save_problem(folder: Path, problem: Problem) -> None:
@@ -251,12 +251,12 @@ def plan_file(folder: Path, planner: str) -> Path:
 
 
 def made_file(folder: Path, planner: str) -> Path:
-    """The file with the key of what a planner's plan was made from, and the notes on it."""
+    """The file with the key of a plan's inputs, and the notes on the plan."""
     return folder / f"{name_of(planner)}.made.json"
 
 
 def keep_plan(folder: Path, planner: str, plan: Plan, said: str, key: str) -> None:
-    """Write the plan of a planner, then the key of all that it depends on, and the notes. Raises `OutputError`."""
+    """Write the plan of a planner, then the key of its inputs, and the notes. Raises `OutputError`."""
     made = made_file(folder, planner)
     with writing(made):
         made.unlink(missing_ok=True)
@@ -265,9 +265,9 @@ def keep_plan(folder: Path, planner: str, plan: Plan, said: str, key: str) -> No
 
 
 def kept_plan(folder: Path, planner: str, key: str) -> tuple[Plan, str] | None:
-    """The kept plan with this key, and the notes on it; None where there is none.
+    """The kept plan with this key, and the notes on it; None if there is none.
 
-    A plan that a time limit ended might be another one if it were made again, and trials belong to one plan.
+    Plans are kept because a plan that a time limit ended can come out differently, and trials belong to one plan.
     """
     try:
         made = json.loads(made_file(folder, planner).read_text())
@@ -278,19 +278,19 @@ def kept_plan(folder: Path, planner: str, key: str) -> tuple[Plan, str] | None:
 
 @lru_cache(maxsize=2)
 def load_problem(folder: Path) -> Problem:
-    """The network and its jobs."""
+    """Load the network and its jobs."""
     return Problem(load_yaml(folder / FABRIC), load_jobs(folder / JOBS), FRAGMENT)
 
 
 @lru_cache(maxsize=8)
 def load_planned(folder: Path, planner: str) -> Plan:
-    """The plan of a planner while nothing fails."""
+    """Load the plan of a planner without failures."""
     return load_plan(plan_file(folder, planner))
 
 
 @lru_cache(maxsize=8)
 def load_remains(folder: Path, planner: str, failure: Failure) -> Remains:
-    """What a failure leaves of the network, the jobs and the plan."""
+    """The rest of the network, the jobs and the plan after a failure."""
     return after(load_problem(folder), load_links(folder, planner), failure)
 
 
@@ -300,12 +300,13 @@ def load_links(folder: Path, planner: str) -> JobLinks:
 
 
 def plan_under(folder: Path, planner: str, failure: Failure, mode: str, seed: int) -> tuple[Problem, Plan, str] | None:
-    """What a failure leaves, its plan, and what became of the plan; None where no job goes on.
+    """The remaining problem, its plan, and the state of the plan under a failure; None if no job goes on.
 
-    The plan's part for the jobs that go on stays as it is unless the failure touches it. Then the touched jobs get new
-    routes beside the others, at the rates that they had. Where that is not possible, all jobs are planned anew, with
-    room for results. Planners that split gradients over PSs keep the split, since PSs keep their parts. Raises
-    `InakitError` where there is no plan.
+    The plan's part for the jobs that go on stays as it is unless the failure touches it. Touched jobs get new routes
+    beside the others, at their former rates. If that is impossible, all jobs are planned again, with room for results.
+    Planners that split gradients over PSs keep the split, since PSs keep their parts.
+
+    Raises `InakitError` if there is no plan.
     """
     remains = load_remains(folder, planner, failure)
     left = remains.problem

@@ -1,11 +1,11 @@
 """Whether a plan fits the chips of its switches: slots, children, recirculation, table entries, groups, memory.
 
-Whether the P4 program fits them is for the chip's compiler to say: its figures are shown where there are any. They come
-from the logs of p4c's Tofino backend (`p4c-barefoot`, 9.13), as it describes them in `compiler_interfaces/schemas`: a
-folder that it wrote has `manifest.json`, and for each pipeline of the program a folder with `logs/resources.json` and
-`logs/phv.json`; a program in P4_14 has one pipeline, and its logs are not in a folder of their own. What it said of
-`p4/ina_hw` is recorded in `p4/build/ina_hw.resources.json`, with the hash of the sources that were compiled, so that
-figures of older sources are told apart.
+The chip's compiler decides whether the P4 program fits them; its figures are shown if there are any. They are read
+from the logs of p4c's Tofino backend (`p4c-barefoot`, 9.13), as it describes them in `compiler_interfaces/schemas`: its
+output folder has `manifest.json`, and for each pipeline of the program a folder with `logs/resources.json` and
+`logs/phv.json`; a program in P4_14 has one pipeline, whose logs have no folder of their own. The figures of `p4/ina_hw`
+are recorded in `p4/build/ina_hw.resources.json`, with the hash of the compiled sources, so that figures of older
+sources are recognised.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 
 @dataclass(frozen=True)
 class Amount:
-    """The amount of a resource that a program takes, and that the pipeline has."""
+    """The amount of a resource that a program uses, and the amount that a pipeline has."""
 
     used: int
     has: int
@@ -49,7 +49,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a program takes of a pipeline, by the compiler `compiler` for the chip `chip` (a profile's name).
+    """The resources of a pipeline that a program uses, reported by `compiler` for the chip `chip` (a profile's name).
 
     `stages` counts up to the last one with a table. `stateful_alus` are the units that read, modify and write
     registers. `phv_bits` are those of the containers that hold any field.
@@ -66,7 +66,7 @@ class Resources:
 
     @property
     def amounts(self) -> dict[str, Amount]:
-        """What the program takes, by name."""
+        """The program's resources by name."""
         return {
             "stages": self.stages,
             "SRAM blocks": self.sram_blocks,
@@ -77,7 +77,7 @@ class Resources:
 
     @property
     def fits(self) -> bool:
-        """Whether the pipeline has enough of everything: the compiler counts past the last stage without an error."""
+        """Whether the pipeline has enough of every resource: the compiler can report more stages than there are."""
         return all(each.used <= each.has for each in self.amounts.values())
 
 
@@ -89,9 +89,9 @@ Document = dict[str, Any]
 
 
 def read_resources(folder: Path) -> Resources:
-    """The resources that a program takes, from the folder that the compiler wrote.
+    """Read the resources that a program uses from the compiler's output folder.
 
-    Raises `InputError` where it is another folder, the compiler failed, or the program has several pipelines.
+    Raises `InputError` for another folder, a failed compilation, or a program with several pipelines.
     """
     manifest = read_manifest(folder)
     pipelines = [path.parent for path in sorted(folder.glob("**/logs/resources.json"))]
@@ -104,19 +104,19 @@ def read_resources(folder: Path) -> Resources:
 
 
 def read_manifest(folder: Path) -> Document:
-    """The manifest of a compiler's run. Raises `InputError` where it did not succeed."""
+    """Read the manifest of a compilation. Raises `InputError` if the compilation failed."""
     if not (folder / "manifest.json").is_file():
         raise InputError(f"{folder}: no manifest.json in it: give the folder that `p4c-barefoot -o` wrote")
     manifest = log(folder / "manifest.json")
     if manifest.get("target") not in CHIPS:
         raise InputError(f"{folder}: compiled for {manifest.get('target')!r}, expected one of {', '.join(CHIPS)}")
     if manifest.get("compilation_succeeded") is not True:
-        raise InputError(f"{folder}: the compiler failed: the program does not fit, or is not one that it takes")
+        raise InputError(f"{folder}: the compiler failed: the program does not fit, or is not accepted")
     return manifest
 
 
 def log(path: Path) -> Document:
-    """A file of the compiler."""
+    """Read a log file of the compiler."""
     document = read_file(path, LOG).document
     if not isinstance(document, dict):
         raise InputError(f"{path}: not a {LOG.name}")
@@ -124,7 +124,7 @@ def log(path: Path) -> Document:
 
 
 def resources_of(manifest: Document, resources: Document, phv: Document) -> Resources:
-    """The resources that three files of the compiler state together."""
+    """Combine the resources in three files of the compiler."""
     mau, containers = resources["resources"]["mau"], resources["resources"]["phv_containers"]
     stages, count = mau["mau_stages"], mau["nStages"]
     return Resources(
@@ -145,13 +145,13 @@ def resources_of(manifest: Document, resources: Document, phv: Document) -> Reso
 
 
 def blocks(stages: list[Document], name: str, count: int) -> Amount:
-    """Blocks of memory that are used; every stage has as many rows and columns of them as the first."""
+    """Count the used blocks of memory; every stage has as many rows and columns of them as the first."""
     used = sum(len({(block["row"], block["column"]) for block in stage[name]}) for stage in stages)
     return Amount(used, count * stages[0]["nRows"] * stages[0]["nColumns"])
 
 
 def stateful_alus(stages: list[Document], count: int) -> Amount:
-    """The ALUs that are used for registers; they are those of meters, of which a stage has four."""
+    """Count the ALUs used for registers; they are those of meters, of which a stage has four."""
     used = sum(
         any(usage["used_for"] == "stateful_ram" for usage in alu["usages"])
         for stage in stages
@@ -163,13 +163,13 @@ def stateful_alus(stages: list[Document], count: int) -> Amount:
 SOURCES = BUILD.parent / "ina_hw"
 RECORD = BUILD / "ina_hw.resources.json"
 VALUES_PER_PASS = "VALUES_PER_PASS"
-"""The macro with which a compilation sets how many values a pass sums."""
+"""The macro by which a compilation sets the number of values that a pass sums."""
 OTHER_SHELL = "v1model.p4"
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What `ina_hw` takes with `values` values a pass, compiled from sources with the hash `source_sha256`."""
+    """The resources of `ina_hw` with `values` values a pass, compiled from sources with the hash `source_sha256`."""
 
     values: int
     source_sha256: str
@@ -177,12 +177,12 @@ class Recorded:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the sources have changed since."""
+        """Whether the sources have changed since the compilation."""
         return self.source_sha256 != source_sha256()
 
 
 def source_sha256(folder: Path = SOURCES) -> str:
-    """The hash of the hashes and names of what the chip's compiler reads: all sources but the shell for v1model."""
+    """The hash of the hashes and names of the chip compiler's sources: all but the shell for v1model."""
     hashes = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in chip_sources(folder))
     return hashlib.sha256("".join(hashes).encode()).hexdigest()
 
@@ -193,7 +193,7 @@ def chip_sources(folder: Path) -> list[Path]:
 
 
 def recorded(chip: str, record: Path = RECORD) -> tuple[Recorded, ...]:
-    """What is recorded for a chip, by the name of its profile: an entry for each number of values a pass.
+    """The records for a chip, by the name of its profile: an entry for each number of values a pass.
 
     Raises `InputError` for a record that is damaged.
     """
@@ -215,9 +215,9 @@ def recorded_of(document: Document) -> Recorded:
 
 
 def record_logs(folders: Sequence[Path], record: Path = RECORD, sources: Path = SOURCES) -> list[Recorded]:
-    """Write the record from folders that the compiler wrote of the sources as they are now; what is recorded is lost.
+    """Replace the record by one from folders that the compiler wrote for the current sources.
 
-    Raises `InputError` for a folder of something else, and for one that is older than the sources.
+    Raises `InputError` for a folder that is not the compiler's, and for one that is older than the sources.
     """
     found = [compiled_now(folder, sources) for folder in folders]
     document = {"compiled": [asdict(each) for each in found]}
@@ -226,7 +226,7 @@ def record_logs(folders: Sequence[Path], record: Path = RECORD, sources: Path = 
 
 
 def compiled_now(folder: Path, sources: Path) -> Recorded:
-    """What a folder says that the sources take."""
+    """The resources that a folder reports for the current sources."""
     resources = read_resources(folder)
     written = (folder / "manifest.json").stat().st_mtime
     changed = [file.name for file in chip_sources(sources) if file.stat().st_mtime > written]
@@ -236,7 +236,7 @@ def compiled_now(folder: Path, sources: Path) -> Recorded:
 
 
 def values_of(manifest: Document) -> int:
-    """How many values a pass sums, by what the compilation defined."""
+    """The number of values that a pass sums, from the macros of the compilation."""
     defined = dict(each.partition("=")[::2] for each in manifest["programs"][0]["source_files"]["defines"])
     return int(defined.get(VALUES_PER_PASS, INA_HW.values_per_pass))
 
@@ -244,12 +244,12 @@ def values_of(manifest: Document) -> int:
 SLOTS, ENTRIES, GROUPS, MEMORY = "slots", "table entries", "multicast groups", "memory of the sums"
 TOLERANCE = 1e-9
 UNITS = {RECIRCULATION: (1e-9, "Gbit/s"), MEMORY: (1 / 1024, "KiB")}
-"""By kind of limit, the factor and the name of the unit in which it is shown; others are counts."""
+"""The factor and the unit in which a kind of limit is shown; other kinds are counts."""
 
 
 @dataclass(frozen=True)
 class ChipFit:
-    """What a plan needs of a chip that `switches` of its fabric have: of each limit, the most that a switch needs."""
+    """A plan's needs on a chip of `switches` switches of its fabric: for each limit, the highest need of a switch."""
 
     chip: Chip
     switches: int
@@ -262,7 +262,7 @@ class ChipFit:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the plan does not fit: a line for each limit that is exceeded."""
+        """The reasons why the plan does not fit: a line for each exceeded limit."""
         return tuple(
             f"chip {self.chip.name}: {need.kind} at {need.where}: {amount(need.kind, need.used)} needed, "
             f"it has {amount(need.kind, need.limit)}"
@@ -272,9 +272,9 @@ class ChipFit:
 
 
 def chips_fit(problem: Problem, plan: Plan, chip: Chip | None = None) -> list[ChipFit]:
-    """Whether a plan fits the chips of its fabric or, if one is given, that chip in every switch.
+    """Check whether a plan fits the chips of its fabric or, if `chip` is given, that chip in every switch.
 
-    Raises `InputError` where neither names a chip, and `FabricError` for a chip that has too few ports.
+    Raises `InputError` if neither names a chip, and `FabricError` for a chip with too few ports.
     """
     fabric = problem.fabric if chip is None else with_chip_as_wired(problem.fabric, chip)
     installed = {each.switch: each for each in entries(problem, plan).switches}
@@ -334,7 +334,7 @@ def print_fit(console: Console, found: Iterable[ChipFit]) -> None:
 
 
 def print_recorded(console: Console, chip: Chip, found: Iterable[Recorded]) -> None:
-    """Print what is recorded of `ina_hw` for a chip, or that nothing is."""
+    """Print the records of `ina_hw` for a chip, or that there are none."""
     for each in found:
         print_program(console, each.resources)
         console.print(provenance(each), highlight=False, soft_wrap=True)
@@ -344,13 +344,13 @@ def print_recorded(console: Console, chip: Chip, found: Iterable[Recorded]) -> N
 
 
 def provenance(found: Recorded) -> str:
-    """Of which program recorded figures are, and whether it is still the same."""
+    """The program of recorded figures, and whether its sources have changed."""
     stale = "; THE SOURCES HAVE CHANGED SINCE: compile again" if found.is_stale else ""
     return f"recorded, for ina_hw with {found.values} values a pass, sources {found.source_sha256[:12]}{stale}"
 
 
 def print_program(console: Console, found: Resources) -> None:
-    """Print what the chip's compiler says that the P4 program takes."""
+    """Print the resources of the P4 program that the chip's compiler reports."""
     title = f"{found.program} on {found.chip}, by its compiler {found.compiler}"
     table = Table("of a pipeline", *figures("takes", "has", "share"), title=title)
     for name, each in found.amounts.items():
@@ -365,7 +365,7 @@ def amount(kind: str, value: float) -> str:
 
 
 def load_plan_folder(folder: Path) -> tuple[Problem, Plan]:
-    """The problem and the checked plan of a folder. Raises `InputError`, also for a folder of something else."""
+    """Load the problem and the checked plan of a folder. Raises `InputError`, also for a folder without a plan."""
     if not (folder / "plan.json").is_file():
         raise InputError(f"{folder}: no plan.json in it; `inakit plan --output {folder}` writes such a folder")
     problem = Problem(load_fabric(folder / "fabric.yml"), load_jobs(folder / "jobs.yml"), FRAGMENT)

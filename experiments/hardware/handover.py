@@ -1,7 +1,7 @@
-"""A plan handed over to hardware: its entries in the formats that switches take, and a JSON file for each end host.
+"""The export of a plan to hardware: its entries in the formats of switches, and a JSON file for each end host.
 
-A worker sends the fragments of its trees, each under its label, and gets their sums. A parameter server (PS) sums what
-arrives under the labels of a tree, or stands by for a root in a switch.
+A worker sends the fragments of its trees, each under its label, and gets their sums. A parameter server (PS) sums the
+fragments that arrive under the labels of a tree, or stands by for a root in a switch.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class SentTree:
     """A tree in which the host is a worker.
 
     It sends `fragments` fragments of the job's gradient from `first_fragment` on to `server`, under `label`, at
-    `rate_bps` of whole frames, with at most `window` fragments on their way (None: slots set no bound). Fragment n of
-    the run goes to slot n modulo `slots`, counted from the tree's first slot, or with `shared_slots` to a slot by a
-    hash. `reach`: a fragment so much later than another is sent only when all workers have the earlier one's result;
-    0 is no bound.
+    `rate_bps` of whole frames, with at most `window` fragments in flight (None: slots set no bound). Fragment n
+    of the run goes to slot n modulo `slots`, counted from the tree's first slot, or with `shared_slots` to one by a
+    hash. `reach`: a fragment that is this much later than another is sent only when all workers have the earlier one's
+    result; 0 is no bound.
     """
 
     job: int
@@ -76,8 +76,8 @@ class SentTree:
 class ServedTree:
     """A tree that ends at the host. Sums are complete when all labels of `arriving` have come.
 
-    `arriving`: by label, how many workers it stands for. `workers`: by label, who gets results when it asks for them.
-    `stands_by`: the root is a switch, and the host sums only what that cannot.
+    `arriving`: the number of workers behind each label. `workers`: by label, the hosts that get results on request.
+    `stands_by`: the root is a switch, and the host sums only what the switch cannot.
     """
 
     job: int
@@ -91,7 +91,7 @@ class ServedTree:
 
 @dataclass(frozen=True)
 class HostJob:
-    """A job in which the host takes part; `values` are the 32-bit integers in a fragment."""
+    """A job in which the host takes part; `values` is the number of 32-bit integers in a fragment."""
 
     number: int
     gradient_bytes: int
@@ -102,7 +102,7 @@ class HostJob:
 
 @dataclass(frozen=True)
 class EndHost:
-    """All that a host needs to know."""
+    """The contents of a host's file."""
 
     version: Literal[1]
     host: Peer
@@ -112,7 +112,7 @@ class EndHost:
 
 
 def end_hosts(problem: Problem, plan: Plan) -> list[EndHost]:
-    """What each host of the plan's trees needs to know. Ranks of collectives are left out: they have no trees."""
+    """The files of the hosts of the plan's trees. Ranks of collectives are left out: they have no trees."""
     peers = {name: Peer(name, each.ipv4_text, each.mac_text) for name, each in addresses(problem.fabric).items()}
     ranges, fragment = fragment_ranges(problem, plan), problem.fragment
     sends: defaultdict[str, list[SentTree]] = defaultdict(list)
@@ -171,12 +171,12 @@ def save_end_hosts(folder: Path, hosts: list[EndHost]) -> None:
 
 
 def load_end_host(path: Path) -> EndHost:
-    """The file of a host. Raises `InputError`."""
+    """Load the file of a host. Raises `InputError`."""
     return validate(read_file(path, FILE), EndHost)
 
 
 BFRT, P4RUNTIME, HOSTS = "bfrt", "p4runtime", "hosts"
-"""The folders in that of a plan."""
+"""The folders in a plan's folder."""
 PORTS_PER_PIPE = 128
 """On a chip, device port p belongs to pipeline p // 128."""
 
@@ -184,10 +184,10 @@ PORTS_PER_PIPE = 128
 def write_handover(
     folder: Path, problem: Problem, plan: Plan, *, program: DataPlaneProgram = INA, schema: Path | None = None
 ) -> list[str]:
-    """Write `bfrt/`, `p4runtime/` and `hosts/` into the folder of a plan; returns lines about what is not written.
+    """Write `bfrt/`, `p4runtime/` and `hosts/` into the folder of a plan; return lines about missing files.
 
-    Entries of P4Runtime are for `program`, those of BF-Runtime for the chip's shell of `ina_hw`; these are held to the
-    `bf-rt.json` of the chip's compiler, where `schema` names one. Raises `InputError`, `OutputError`.
+    P4Runtime's entries are for `program`, BF-Runtime's for the chip's shell of `ina_hw`. If `schema` names a bf-rt.json
+    of the chip's compiler, the latter are checked against it. Raises `InputError`, `OutputError`.
     """
     save_end_hosts(folder / HOSTS, end_hosts(problem, plan))
     write_p4runtime(folder / P4RUNTIME, entries(problem, program.fitted(plan)), program.path)
@@ -195,9 +195,9 @@ def write_handover(
 
 
 def chip_entries(problem: Problem, plan: Plan) -> Entries:
-    """The entries of a plan on chips: those of `ina_hw` but for pipelines, which a chip has by its ports.
+    """Return the entries of a plan on chips: those of `ina_hw` without pipelines, which a chip derives from its ports.
 
-    Raises `PlanError` for a plan that the program cannot do.
+    Raises `PlanError` for a plan that the program cannot run.
     """
     installed = entries(problem, INA_HW.fitted(plan)).switches
     return Entries(
@@ -206,9 +206,9 @@ def chip_entries(problem: Problem, plan: Plan) -> Entries:
 
 
 def write_bfrt(folder: Path, problem: Problem, plan: Plan, schema: Path | None) -> list[str]:
-    """For each switch the entries as JSON, and the scripts that add and remove them; and the script that dumps.
+    """Write for each switch the entries as JSON and the scripts that add and remove them; and the script that dumps.
 
-    Returns lines about what is not written, or would not be the plan on a chip.
+    Return lines about missing files, and about differences from the plan on a chip.
     """
     try:
         installed = chip_entries(problem, plan)
@@ -229,7 +229,7 @@ def write_bfrt(folder: Path, problem: Problem, plan: Plan, schema: Path | None) 
 
 
 def misplaced(fabric: Fabric) -> Iterator[str]:
-    """A line if ports are in other pipelines than on a chip."""
+    """Yield a line if ports are in other pipelines than on a chip."""
     found = [
         (switch.name, port, number)
         for switch in fabric.switches
@@ -240,7 +240,7 @@ def misplaced(fabric: Fabric) -> Iterator[str]:
     if found:
         name, port, number = found[0]
         yield (
-            f"{BFRT}/ is not the plan on a chip yet: port {port} of switch '{name}' is in pipeline {number}, on a chip "
+            f"{BFRT}/ differs from the plan: port {port} of switch '{name}' is in pipeline {number}, on a chip "
             f"device port {port} is in pipeline {port // PORTS_PER_PIPE} ({len(found)} such ports): give device ports "
             "in the fabric's file (a_port, b_port)"
         )
@@ -259,6 +259,6 @@ def write_p4runtime(folder: Path, installed: Entries, program: Path) -> None:
 
 
 def left_out(plan: Plan) -> Iterator[str]:
-    """A line for each job without files of its hosts."""
+    """Yield a line for each job without files of its hosts."""
     for each in plan.collectives:
-        yield f"job {each.job}: no files of its hosts, for it is a collective; plan.json has the steps of its ranks"
+        yield f"job {each.job}: no files of its hosts, because it is a collective; plan.json has the steps of its ranks"

@@ -1,4 +1,4 @@
-"""The verdict of a validation: the requirements that are not met, under which failure, by which job."""
+"""The verdict of a validation: the unmet requirements, by failure and job."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ HOLDS, DOES_NOT_HOLD = "HOLDS", "DOES NOT HOLD"
 
 @dataclass(frozen=True)
 class Weathered:
-    """What one failure does to the plan of one planner.
+    """The effect of one failure on the plan of one planner.
 
-    `plan`: the packed plan under it, where it is another one. `unproven`: its solver stopped before that was proven the
-    best.
+    `plan`: the packed plan under the failure, if it changed. `unproven`: its solver stopped before it proved the plan
+    optimal.
     """
 
     failure: Failure
@@ -48,7 +48,7 @@ class Weathered:
 
 
 def weathered_of(failure: Failure, row: Mapping[str, Any] | None, error: str | None) -> Weathered:
-    """What a trial found; an error of the trial itself counts as no plan."""
+    """The effect that a trial found; an error of the trial counts as no plan."""
     if row is None:
         return Weathered(failure, NO_PLAN, {}, {}, error)
     rates = {int(number): rate for number, rate in row["rates_bps"].items()}
@@ -59,9 +59,9 @@ def weathered_of(failure: Failure, row: Mapping[str, Any] | None, error: str | N
 
 @dataclass(frozen=True)
 class PlannerResult:
-    """All that was found of one planner. `failed`: why it has no plan at all; then there is nothing else.
+    """The results of one planner. `failed`: why it has no plan at all; the other fields then have their defaults.
 
-    `unproven`: the solver stopped before the plan without failures was proven the best. `virtual`: the runs in virtual
+    `unproven`: the solver stopped before it proved the plan without failures optimal. `virtual`: the runs in virtual
     time, by the name of the failure, "" for none; `emulated`: the emulation.
     """
 
@@ -78,7 +78,7 @@ class PlannerResult:
 
     @property
     def name(self) -> str:
-        """The planner's name, where `planner` may be its path."""
+        """The planner's name; `planner` can be the path of its file."""
         return name_of(self.planner)
 
     @property
@@ -88,7 +88,7 @@ class PlannerResult:
 
 
 def reasons_of(site: Site, result: PlannerResult) -> list[str]:
-    """Every requirement that the planner's plans do not meet, in words; none where the site holds."""
+    """Every requirement that the planner's plans do not meet, in words; empty if the site holds."""
     if result.failed is not None:
         return [f"no plan: {result.failed}"]
     found = [*nominal_reasons(site, result)]
@@ -98,7 +98,7 @@ def reasons_of(site: Site, result: PlannerResult) -> list[str]:
 
 
 def nominal_reasons(site: Site, result: PlannerResult) -> Iterator[str]:
-    """What is not met while nothing fails, in the plan, its fit, virtual time, and the emulation."""
+    """Yield the unmet requirements without failures: of the plan, its fit, virtual time, and the emulation."""
     yield from program_reasons(site)
     for fit in result.fits:
         yield from fit.reasons
@@ -114,7 +114,7 @@ def nominal_reasons(site: Site, result: PlannerResult) -> Iterator[str]:
 
 
 def program_reasons(site: Site) -> Iterator[str]:
-    """The chips that cannot run the site's program."""
+    """Yield the reasons why chips cannot run the site's program."""
     for chip in dict.fromkeys(switch.chip for switch in site.problem.fabric.switches if switch.chip):
         reason = find_program(site.program).unfit_for(chip)
         if reason is not None:
@@ -125,19 +125,19 @@ def rate_reasons(margins: Margins, rates_bps: Mapping[int, float], when: str) ->
     least = margins.least_rate or 0.0
     for number, rate in rates_bps.items():
         if rate < least * (1 - ROUNDING):
-            yield f"{when}: job {number} sends at {rate_words(rate)}, at least {rate_words(least)} is asked for"
+            yield f"{when}: job {number} sends at {rate_words(rate)}, at least {rate_words(least)} is required"
 
 
 def load_reasons(fabric: Fabric, prediction: Prediction, free: float) -> Iterator[str]:
-    """The links that leave less capacity free than is asked for."""
+    """Yield the links with less free capacity than required."""
     for link, load in prediction.loads_with_results_bps.items():
         share = load / fabric.capacities_bps[link]
         if share > 1 - free + ROUNDING:
-            yield f"link {'-'.join(link)}: {share:.0%} of it is used, {free:.0%} is to be left free"
+            yield f"link {'-'.join(link)}: {share:.0%} of it is used, {free:.0%} must stay free"
 
 
 def run_reasons(row: Mapping[str, Any], where: str, within: float) -> Iterator[str]:
-    """Why a run in virtual time contradicts the plan: it could not be run, is not VALID, or has other rates."""
+    """Yield the contradictions of a run in virtual time to the plan: an error, a verdict not VALID, other rates."""
     if row.get("error") is not None:
         yield f"{where}: {row['error']}"
         return
@@ -151,7 +151,7 @@ def run_reasons(row: Mapping[str, Any], where: str, within: float) -> Iterator[s
 
 
 def failure_reasons(site: Site, before_bps: Mapping[int, float], found: Weathered) -> Iterator[str]:
-    """What is not met under one failure."""
+    """Yield the unmet requirements under one failure."""
     when = f"{found.failure.kind} {found.failure.name} fails"
     if not site.withstand.hosts_may_be_cut_off:
         yield from (f"{when}: job {number} stops ({why})" for number, why in found.lost.items())
@@ -163,4 +163,4 @@ def failure_reasons(site: Site, before_bps: Mapping[int, float], found: Weathere
     yield from rate_reasons(site.margins, found.rates_bps, when)
     for number, share in found.kept(before_bps).items():
         if number not in found.lost and share < site.margins.keeps * (1 - ROUNDING):
-            yield f"{when}: job {number} keeps {share:.0%} of its rate, {site.margins.keeps:.0%} is asked for"
+            yield f"{when}: job {number} keeps {share:.0%} of its rate, {site.margins.keeps:.0%} is required"

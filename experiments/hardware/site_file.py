@@ -1,7 +1,7 @@
 """A site and its file, `site.yml`: a network with its jobs, the failures to withstand, and the margins to keep.
 
-Names of files in it count from its own folder. The starter is a site's file with every key explained, and the files
-that it names.
+File names in it are relative to its folder. The starter is a site's file with every key explained, and the files that
+it names.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Withstand:
-    """The failures to withstand, one at a time. `links`: pairs of neighbours; `switches`: names; None of either: all.
+    """The failures to withstand, one at a time. `links`: pairs of neighbours; `switches`: names; None for all.
 
-    `hosts_may_be_cut_off`: a job that loses a host, because the host's only way fails, may stop.
+    `hosts_may_be_cut_off`: a job that loses a host, because the host's only path fails, may stop.
     """
 
     links: tuple[tuple[str, str], ...] | None = None
@@ -52,9 +52,9 @@ class Margins(Record):
     """The requirements on rates and loads.
 
     - `keeps`: the share of its sending rate that every job keeps under each failure
-    - `least_rate`: the sending rate that every job has in any case, in bit/s; None asks for nothing
+    - `least_rate`: the lowest sending rate of every job in any case, in bit/s; None for no requirement
     - `free`: the share of every link's capacity that gradients and results leave free while nothing fails
-    - `within`: how far rates in virtual time may be from the planned ones, as a share of these
+    - `within`: the largest difference of rates in virtual time from the planned ones, relative to these
     """
 
     keeps: Share = Field(0.5, description=SHARE)
@@ -64,9 +64,9 @@ class Margins(Record):
 
 
 class Simulate(Record):
-    """What runs in virtual time: the plans without failures, and those of the `worst` failures.
+    """The runs in virtual time: the plans without failures, and those of the `worst` failures.
 
-    Of each job's gradient `fragments` are sent at most, once: rates do not depend on how long it takes.
+    At most `fragments` of each job's gradient are sent, once: rates do not depend on the duration.
     """
 
     worst: Annotated[Whole, Field(ge=0)] = Field(3, description="a whole number that is not negative")
@@ -77,7 +77,7 @@ class Simulate(Record):
 class Site:
     """The input of `inakit validate`.
 
-    `emulate`: the factor of all rates in the emulation; None: no emulation. `program`: what the switches run.
+    `emulate`: the factor of all rates in the emulation; None: no emulation. `program`: the program of the switches.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Site:
 
 FILE = FileKind("site", max_bytes=1 << 20, tells_lines=True)
 STARTED = "site"
-START = "`inakit validate --starter` writes one to begin with"
+START = "`inakit validate --starter` writes a starter"
 
 LINKS = "all, none, or a list of pairs of neighbours such as [[leaf1, spine1]]"
 SWITCHES = "all, none, or a list of names such as [spine1, spine2]"
@@ -114,15 +114,15 @@ class SiteRecord(Record):
 
     version: Literal[1] = Field(description="1, the version of this format")
     fabric: StrictStr = Field(description="a file (.yml, .graphml), or a fabric such as leafspine:leaves=4,spines=2")
-    jobs: StrictStr = Field(description="a file of jobs (.yml); `inakit jobs` writes one to begin with")
+    jobs: StrictStr = Field(description="a file of jobs (.yml); `inakit jobs` writes a starter")
     planners: Annotated[list[StrictStr], Field(min_length=1)] = Field(
         description="a list of planners such as [aro, ./mine.py]"
     )
     withstand: WithstandRecord = Field(WithstandRecord(), description="the keys links, switches, hosts_cut_off")
     margins: Margins = Field(Margins(), description="the keys keeps, least_rate, free, within")
     simulate: Simulate = Field(Simulate(), description="the keys worst, fragments")
-    emulate: Text | None = Field(None, description="what rates are multiplied by in an emulation, such as 1/5000")
-    capacity: Text | None = Field(None, description="a rate of all links such as 100G")
+    emulate: Text | None = Field(None, description="the factor of all rates in an emulation, such as 1/5000")
+    capacity: Text | None = Field(None, description="the rate of all links such as 100G")
     ina: Text | None = Field(None, description="switches that aggregate: a share such as 0.5, or names")
     chip: StrictStr | None = Field(
         None, description=f"of every switch: {', '.join(PROFILES)}, or a profile in a .yml file"
@@ -133,7 +133,7 @@ class SiteRecord(Record):
 
 
 def load_site(path: Path) -> Site:
-    """The site of a file. Raises `InputError` with the line, the value, and what is expected."""
+    """Load the site of a file. Raises `InputError` with the line, the value, and the expected value."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file; {START}")
     file = read_file(path, FILE)
@@ -167,14 +167,14 @@ def name_of(path: Path) -> str:
 
 
 def program_of(name: str | None, fabric: Fabric) -> DataPlaneProgram:
-    """The program of that name, or without one the first that the fabric's chips can run. Raises `InputError`."""
+    """The program of that name; without a name, the first that the fabric's chips can run. Raises `InputError`."""
     if name is not None:
         return find_program(name)
     return program_for(switch.chip for switch in fabric.switches if switch.chip)
 
 
 def at(file: ParsedFile, place: Place, made: Callable[[], Found]) -> Found:
-    """The result of `made`; its error gets the file and the place."""
+    """Return the result of `made`; an error gets the file and the place."""
     try:
         return made()
     except InputError as error:
@@ -182,7 +182,7 @@ def at(file: ParsedFile, place: Place, made: Callable[[], Found]) -> Found:
 
 
 def fabric_choice(file: ParsedFile, record: SiteRecord, folder: Path) -> FabricChoice:
-    """The fabric that a record describes; its files are in `folder`. Raises `InputError` at the key that is wrong."""
+    """The fabric that a record describes, with files in `folder`. Raises `InputError` at the wrong key."""
     topo, chip = (
         str(folder / name) if name and name.endswith((*FABRIC_SUFFIXES, *FILE_SUFFIXES)) else name
         for name in (record.fabric, record.chip)
@@ -197,7 +197,7 @@ def fabric_choice(file: ParsedFile, record: SiteRecord, folder: Path) -> FabricC
 
 
 def scale_of(file: ParsedFile, text: str | None) -> float | None:
-    """The factor of an emulation, if there is one. Raises `InputError` for one that is not above 0."""
+    """The factor of an emulation, if there is one. Raises `InputError` unless it is above 0."""
     if text is None:
         return None
     factor = at(file, ("emulate",), lambda: parse_scale(text))
@@ -225,7 +225,7 @@ def withstand_of(file: ParsedFile, record: WithstandRecord, fabric: Fabric) -> W
 
 
 def listed(value: str | list[Found]) -> tuple[Found, ...] | None:
-    """A list as it is; nothing for `none`, and None for `all`."""
+    """Return a list as a tuple; an empty one for `none`, and None for `all`."""
     if isinstance(value, str):
         return () if value == NONE else None
     return tuple(value)
@@ -237,38 +237,38 @@ version: 1
 fabric: fabric.yml       # a file (from this file's folder), or a fabric such as leafspine:leaves=4,spines=2
 jobs: jobs.yml           # a file of jobs; inakit jobs writes others
 chip: tofino1            # of every switch: generic, tofino1, tofino2, or a profile in a .yml file
-program: ina_hw          # what switches run in virtual time: ina, or ina_hw, which does what a chip can
+program: ina_hw          # of switches in virtual time: ina, or ina_hw, which is limited to a chip's abilities
 planners: [aro, atp]     # the site holds if the plans of one of them meet everything below
 
-# Single failures to withstand, one at a time. After each, jobs that it touches are planned anew.
+# Single failures to withstand, one at a time. After each, the jobs that it touches are planned again.
 withstand:
   links: all             # all, none, or pairs of neighbours: [[leaf1, spine1]]
   switches: all          # all, none, or names: [spine1]
   hosts_cut_off: accepted  # a job may stop when the only way of one of its hosts fails; or: fails
 
-# What plans must leave.
+# Requirements on plans.
 margins:
-  keeps: 50%             # of its sending rate every job keeps under each failure
-  # least_rate: 1G       # the sending rate that every job has in any case
-  free: 0%               # of every link's capacity, while nothing fails
-  within: 5%             # rates in virtual time are as near to the plan's
+  keeps: 50%             # of its sending rate, by every job under each failure
+  # least_rate: 1G       # the lowest sending rate of every job in any case
+  free: 0%               # of every link's capacity, without failures
+  within: 5%             # the largest difference of rates in virtual time from the plan's
 
 # Virtual time, at true rates.
 simulate:
-  worst: 3               # so many of the worst failures, besides the network without one
+  worst: 3               # the number of worst failures to run, besides the network without failures
   fragments: 256         # of each job's gradient are sent at most
 
-# emulate: 1/5000        # also emulate, with all rates times this; needs root
-# seed: 0                # decides what is random
+# emulate: 1/5000        # also emulate, with all rates times this factor; needs root
+# seed: 0                # the seed of all random choices
 """
 
 
 def write_starter(folder: Path) -> list[Path]:
-    """Write `site.yml`, `fabric.yml` and `jobs.yml` into a folder. Raises `InputError` if one is there already."""
+    """Write `site.yml`, `fabric.yml` and `jobs.yml` into a folder. Raises `InputError` if one of them exists."""
     files = [folder / name for name in ("site.yml", "fabric.yml", "jobs.yml")]
     for file in files:
         if file.exists():
-            raise InputError(f"{file} is there already, and may be your work: choose another folder, or remove it")
+            raise InputError(f"{file} already exists, and may be your work: choose another folder, or remove it")
     problem = build_problem(
         FabricChoice("leafspine", leaves=4, spines=3, hosts_per_leaf=3, capacity="25G"),
         JobChoice(workers=8, gradient_bytes=1_000_000, iterations=1),

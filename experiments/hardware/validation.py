@@ -1,10 +1,10 @@
 """`inakit validate`: judges a network before it is bought, and writes the verdict and its page.
 
 A validation makes plans, fails every single link and switch, runs the worst cases in virtual time, and emulates. The
-result of a trial keeps the plan that was judged as a short text, and that plan is the one that is run: a planner whose
-solver is short of time may find another one when it is asked again.
+result of a trial keeps the judged plan as a short text, and later runs use that plan: a planner whose solver reaches
+its time limit can find another one when it is called again.
 
-One validation at a time runs in a site's folder: its trials read the network, the jobs and the plans that lie there.
+Only one validation at a time runs in a site's folder: its trials read the network, the jobs and the plans there.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
 
 
 def packed(plan: Plan) -> str:
-    """The plan as a text of some kilobytes."""
+    """Encode the plan as a text of some kilobytes."""
     return base64.b64encode(zlib.compress(PLAN.dump_json(plan))).decode()
 
 
@@ -86,10 +86,9 @@ def unpacked(text: str) -> Plan:
 
 
 def withstand(given: Given) -> Row:
-    """Plan under a failure: what becomes of the plan, which jobs are lost and why, and the rates of the others.
+    """Plan under a failure: the state of the plan, the lost jobs with reasons, and the rates of the others.
 
-    A plan that is not as before is in the row, as `packed` writes it, and whether its solver stopped before it was
-    proven the best.
+    The row of a changed plan has the packed plan, and whether the solver stopped before it proved it optimal.
     """
     folder, planner, failure = Path(given["folder"]), given["planner"], Failure(tuple(given["failure"]))
     lost = {str(number): why for number, why in load_remains(folder, planner, failure).lost.items()}
@@ -113,7 +112,7 @@ def rates_of(problem: Problem, plan: Plan) -> dict[str, float]:
 def simulate(given: Given) -> Row:
     """Run in virtual time, at true rates, a plan without a failure (`failure` None) or under one.
 
-    `plan` is the packed plan under the failure; None for one that is as before.
+    `plan` is the packed plan under the failure; None for an unchanged one.
     """
     folder, planner = Path(given["folder"]), given["planner"]
     problem, plan = load_problem(folder), load_planned(folder, planner)
@@ -127,7 +126,7 @@ def simulate(given: Given) -> Row:
 
 
 def emulate(given: Given) -> Row:
-    """Run a plan without failures in the kernel's emulated network, every rate times `scale`."""
+    """Run a plan without failures in the kernel's emulated network, with every rate times `scale`."""
     folder = Path(given["folder"])
     problem, plan = load_problem(folder), load_planned(folder, given["planner"])
     scaled = replace(problem, fabric=with_scale(problem.fabric, given["scale"]))
@@ -136,7 +135,7 @@ def emulate(given: Given) -> Row:
 
 
 def cut_short(problem: Problem, fragments: int) -> Problem:
-    """The problem with gradients of at most so many fragments, that all jobs send at the same time, once."""
+    """Return the problem with gradients of at most `fragments` fragments, which all jobs send at once, one time."""
     most = fragments * problem.fragment.values * 4
     jobs = (
         replace(job, gradient_bytes=min(job.gradient_bytes, most), iterations=1, arrival_s=0.0, compute_s=0.0)
@@ -153,7 +152,7 @@ def ran(problem: Problem, plan: Plan, given: Given, world: str) -> Row:
 
 
 def run_row(outcome: Outcome) -> Row:
-    """An outcome in JSON's types: planned and measured rates by job, its number as a text."""
+    """An outcome in JSON's types: planned and measured rates by job number as text."""
     jobs = [pair for pair in outcome.pairs if pair.job is not None]
     return {
         "verdict": str(outcome.verdict),
@@ -170,7 +169,7 @@ OWN = "experiments/hardware"
 
 @dataclass(frozen=True)
 class Validation:
-    """The findings about a site. `left_out`: what was not done, and why."""
+    """The findings about a site. `left_out`: the steps that were not done, and why."""
 
     site: Site
     results: tuple[PlannerResult, ...]
@@ -178,7 +177,7 @@ class Validation:
 
     @cached_property
     def reasons(self) -> dict[str, list[str]]:
-        """By planner, why the site does not hold with its plans."""
+        """The reasons why the site does not hold with a planner's plans, by planner."""
         return {result.name: reasons_of(self.site, result) for result in self.results}
 
     @property
@@ -188,15 +187,15 @@ class Validation:
 
     @property
     def verdict(self) -> str:
-        """HOLDS where the plans of one planner meet every requirement."""
+        """HOLDS if the plans of one planner meet every requirement."""
         return HOLDS if self.holding else DOES_NOT_HOLD
 
 
 @dataclass(frozen=True)
 class Work:
-    """The trials of a site: where their files are, what runs them, and the versions of what they depend on.
+    """The trials of a site: the places of their files, their engine, and the versions of their inputs.
 
-    `known`: by planner, the `hashes` that were read.
+    `known`: the `hashes` that were read, by planner.
     """
 
     site: Site
@@ -207,7 +206,7 @@ class Work:
     known: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def trial(self, function: Any, planner: str, failure: Failure | None, kind: str, **more: object) -> Trial:
-        """A trial of a planner under a failure. Its key is made of the site's content, not of where files are."""
+        """A trial of a planner under a failure. Its key depends on the site's content, not on paths."""
         failed = None if failure is None else list(failure.nodes)
         given: dict[str, Any] = {**self.asked(planner), "failure": failed, **more}
         key = self.key(planner, function=function.__name__, given=given, files=self.hashes(planner))
@@ -228,15 +227,15 @@ class Work:
         return self.folder / FABRIC, self.folder / JOBS
 
     def asked(self, planner: str) -> dict[str, Any]:
-        """What is asked of a planner, besides the network and its jobs."""
+        """The request to a planner, besides the network and its jobs."""
         return {"planner": planner, "mode": self.site.mode, "program": self.site.program, "seed": self.site.seed}
 
     def plan_key(self, planner: str) -> str:
-        """The key of all that a planner's plan depends on."""
+        """The key of all inputs of a planner's plan."""
         return self.key(planner, given=self.asked(planner), files=hashes_of(*self.problem_files))
 
     def key(self, planner: str, given: Mapping[str, Any], **parts: object) -> str:
-        """The key of what is `given` to a planner, in which its code counts, and not the path where that is."""
+        """The key of the inputs `given` to a planner; the planner's code counts, its path does not."""
         own = find_own(planner)
         code = [self.code] if own is None else [self.code, own.sha256]
         return key_of(given={**given, "planner": name_of(planner)}, code=code, **parts)
@@ -248,7 +247,7 @@ class Work:
         return code_version(*parts, without=(ROOT / "planner" / "own",))
 
     def run(self, trials: Sequence[Trial], title: str) -> dict[str, Finished]:
-        """The results of the trials, by key; a kept result is not measured again, unless it depends on the machine."""
+        """Return the results of the trials by key; only missing ones and those that depend on the machine are run."""
         kept = kept_in(self.results)
         for trial in trials:
             if (finished := kept.get(trial.key)) is not None and is_of_machine(trial, finished):
@@ -257,7 +256,7 @@ class Work:
 
 
 def is_of_machine(trial: Trial, finished: Finished) -> bool:
-    """Whether another attempt may give another result: a trial that broke, or an emulation that is not VALID."""
+    """Whether another attempt can give another result: a trial that failed, or an emulation that is not VALID."""
     return finished.row is None or (trial.alone and finished.row["verdict"] != VALID)
 
 
@@ -267,12 +266,12 @@ def hashes_of(*files: Path) -> dict[str, str]:
 
 
 def folder_of(site: Site, results: Path) -> Path:
-    """Where a site's plans, verdict and page are."""
+    """The folder of a site's plans, verdict and page."""
     return results / FOLDER / site.name
 
 
 def validate_site(site: Site, results: Path, engine: Engine, console: Console) -> Validation:
-    """Validate a site. What is done is kept: after an interruption the same call goes on. Raises `InakitError`."""
+    """Validate a site. Results are kept: after an interruption the same call continues. Raises `InakitError`."""
     folder = folder_of(site, results)
     save_problem(folder, site.problem)
     work = Work(site, folder, results, engine, console)
@@ -281,20 +280,20 @@ def validate_site(site: Site, results: Path, engine: Engine, console: Console) -
     try:
         found = [result if result.failed else all_of(work, result, left_out) for result in planned]
     except (KeyboardInterrupt, SystemExit) as interrupt:
-        interrupt.add_note(f"what is done of site {site.name} is kept: the same command goes on")
+        interrupt.add_note(f"the results of site {site.name} so far are kept: the same command continues")
         raise
     return Validation(site, tuple(found), tuple(dict.fromkeys(left_out)))
 
 
 def plan_of(work: Work, planner: str) -> PlannerResult:
-    """The plan of a planner while nothing fails, kept in the folder; or why there is none."""
+    """Make the plan of a planner without failures and keep it in the folder; or return the reason why there is none."""
     site = work.site
     key = work.plan_key(planner)
     try:
         kept = kept_plan(work.folder, planner, key)
         if kept is None:
             run = plan_to_run(site.problem, planner, site.seed, site.mode)
-            assert run.fitted(find_program(site.program)).entries  # which the program takes
+            assert run.fitted(find_program(site.program)).entries  # raises an error if the program cannot run the plan
             kept = run.plan, "".join(run.notes)
             keep_plan(work.folder, planner, *kept, key)
     except InakitError as error:
@@ -309,7 +308,7 @@ def plan_of(work: Work, planner: str) -> PlannerResult:
 
 
 def all_of(work: Work, result: PlannerResult, left_out: list[str]) -> PlannerResult:
-    """The planner's result with every failure, the runs in virtual time, and the emulation."""
+    """Complete the planner's result with every failure, the runs in virtual time, and the emulation."""
     result = replace(result, weathered=all_failures(work, result.planner))
     left_out += unproven(result)
     result = replace(result, virtual=simulated(work, result))
@@ -317,14 +316,14 @@ def all_of(work: Work, result: PlannerResult, left_out: list[str]) -> PlannerRes
 
 
 def unproven(result: PlannerResult) -> list[str]:
-    """A line if solvers stopped before plans were proven optimal: the time limit depends on the machine."""
+    """A line if solvers stopped before they proved plans optimal: the time limit depends on the machine."""
     under = sum(each.unproven for each in result.weathered)
     plans = ["the plan without failures"] * result.unproven
     plans += [f"those under {under} of {len(result.weathered)} failures"] * (under > 0)
     if not plans:
         return []
     told = "the solver's time limit may have ended the search, and a faster machine may find better ones"
-    return [f"{result.name}: not proven to be the best: {', '.join(plans)}; {told}"]
+    return [f"{result.name}: not proven optimal: {', '.join(plans)}; {told}"]
 
 
 def all_failures(work: Work, planner: str) -> tuple[Weathered, ...]:
@@ -349,7 +348,7 @@ def simulated(work: Work, result: PlannerResult) -> dict[str, Mapping[str, Any]]
 
 
 def emulated(work: Work, planner: str, left_out: list[str]) -> Mapping[str, Any] | None:
-    """The emulation with scaled rates; None, and a line in `left_out`, where none is asked for or possible."""
+    """Run the emulation with scaled rates; None, and a line in `left_out`, if none is requested or possible."""
     why = why_not_emulated(work.site)
     if why is not None:
         left_out.append(f"no emulation: {why}")
@@ -359,13 +358,13 @@ def emulated(work: Work, planner: str, left_out: list[str]) -> Mapping[str, Any]
     row = row_of(work.run([trial], f"{name_of(planner)}: emulation")[trial.key])
     if row.get("error") or row["verdict"] != VALID:
         why = row.get("error") or f"{row['verdict']}: {'; '.join(row['reasons'][:2])}"
-        remedy = "the same command tries it again; or choose a smaller scale, such as emulate: 1/100000"
+        remedy = "run the same command again, or choose a smaller scale, such as emulate: 1/100000"
         left_out.append(f"{name_of(planner)}: the emulation gave no result ({why}); {remedy}")
     return row
 
 
 def why_not_emulated(site: Site) -> str | None:
-    """Why a site is not emulated; None where it is."""
+    """The reason why a site is not emulated; None if it is."""
     if site.emulate is None:
         return "the site's file has no key `emulate`"
     if os.geteuid() != 0:
@@ -383,9 +382,9 @@ LOCK = ".validating"
 
 @contextmanager
 def one_validation(folder: Path) -> Iterator[None]:
-    """Hold the folder for the block. The system frees it if the process dies.
+    """Lock the folder for the block. The system unlocks it if the process dies.
 
-    Raises `RunError` where another validation holds it, and `OutputError`.
+    Raises `RunError` if another validation has locked it, and `OutputError`.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -395,7 +394,7 @@ def one_validation(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise RunError(
-                f"{folder}: another validation is writing there: wait until it has ended, or choose another --results"
+                f"{folder}: another validation is writing there: wait until it ends, or choose another --results"
             ) from error
         yield
 
@@ -404,7 +403,7 @@ VERSION = 1
 
 
 def verdict_document(found: Validation) -> dict[str, Any]:
-    """All that was found, in JSON's types."""
+    """All findings in JSON's types."""
     site = found.site
     return {
         "version": VERSION,
@@ -430,7 +429,7 @@ def verdict_document(found: Validation) -> dict[str, Any]:
 
 
 def planner_document(result: PlannerResult) -> dict[str, Any]:
-    """What was found of one planner: of each chip what a switch needs most of each limit; failures, the worst first."""
+    """The findings about one planner: per chip a switch's highest need for each limit; failures, the worst first."""
     return {
         "planner": result.name,
         "color": styles_of([result.name])[result.name].color,
@@ -484,7 +483,7 @@ def start(folder: Path, console: Console) -> None:
 
 
 def validate_file(file: Path, on: str, processes: int | None, results: Path, console: Console) -> bool:
-    """Validate the site of a file; whether it holds. Raises `InakitError`."""
+    """Validate the site of a file; return whether it holds. Raises `InakitError`."""
     site = load_site(file)
     engine, folder = find_engine(on, processes, kept_in(results)), folder_of(site, results)
     with one_validation(folder):
@@ -505,7 +504,7 @@ def write_validation(found: Validation, folder: Path, console: Console) -> None:
 
 
 def print_validation(console: Console, found: Validation) -> None:
-    """Print the verdict, why, the worst failures of each planner, and what was left out."""
+    """Print the verdict, its reasons, the worst failures of each planner, and the omitted steps."""
     for result in found.results:
         if result.weathered:
             console.print(NamedTable(worst_table(result)))
@@ -520,13 +519,13 @@ def print_validation(console: Console, found: Validation) -> None:
 
 
 def shortened(reasons: list[str]) -> list[str]:
-    """The first reasons, and how many more there are."""
+    """The first reasons, and the number of further ones."""
     more = len(reasons) - SHOWN_REASONS
-    return [*reasons[:SHOWN_REASONS], *([f"and {more} more, which {VERDICT} has"] if more > 0 else [])]
+    return [*reasons[:SHOWN_REASONS], *([f"and {more} more, listed in {VERDICT}"] if more > 0 else [])]
 
 
 def stops(found: Validation) -> list[str]:
-    """A line for each planner about failures that cut hosts off, which no plan can help."""
+    """A line for each planner about failures that cut hosts off, against which no plan helps."""
     return [
         f"{result.name}: {count} of {len(result.weathered)} failures stop a job by cutting off its hosts"
         for result in found.results
@@ -535,7 +534,7 @@ def stops(found: Validation) -> list[str]:
 
 
 def worst_table(result: PlannerResult) -> Table:
-    """The worst failures of a planner: what becomes of the plan, and the job that keeps least."""
+    """A table of a planner's worst failures: the state of the plan, and the job that keeps least of its rate."""
     headings = ("plan", "jobs stopped", "job that keeps least", "of its rate", "then")
     title = f"{result.name}: the worst of {len(result.weathered)} single failures"
     table = Table(*names("failure"), *headings, title=title)

@@ -1,8 +1,8 @@
-"""Packets of switch ports as pcap files, taken by tcpdump.
+"""Packets of switch ports as pcap files, captured by tcpdump.
 
-What arrives and what leaves is kept as it is on the wire. tcpdump runs on the processors of switches, so that the
-endpoints keep theirs. It writes what its kernel buffer holds before it is stopped, and reports packets that are missing
-in the file.
+Arriving and leaving packets are kept as they are on the wire. tcpdump runs on the processors of switches, so that the
+endpoints keep theirs. Before it is stopped it writes the contents of its kernel buffer, and reports packets that are
+missing in the file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COUNTS = re.compile(r"(\d+) packets? (captured|received|dropped)")
 
 @dataclass(frozen=True)
 class Counts:
-    """tcpdump's counts of packets: `captured` in the file, `received` by the kernel, `dropped` for want of buffer."""
+    """tcpdump's counts of packets: `captured` in the file, `received` by the kernel, `dropped` for lack of buffer."""
 
     captured: int = 0
     received: int = 0
@@ -51,15 +51,15 @@ class Counts:
 
     @property
     def offered(self) -> int:
-        """How many packets are in the file, or are still to be written to it."""
+        """The number of packets that are in the file, or are still to be written to it."""
         return self.received - self.dropped
 
 
 class Capture:
-    """tcpdump at one interface, from the moment that the constructor returns to `stop`.
+    """tcpdump at one interface, from the return of the constructor to `stop`.
 
-    It ends by itself after `packets`, or when the interface is gone. `processors` are those it may use. With `at_once`
-    every packet is in the file as soon as it has come.
+    It ends by itself after `packets`, or when the interface is gone. It may use the processors `processors`. With
+    `at_once` every packet is in the file as soon as it has arrived.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Capture:
         self.file = file
         with writing(file.parent):
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.touch()  # made by this process, so that it is given to whom the folder belongs to
+            file.touch()  # created here, so that it gets the owner of the folder
         asked = ([] if packets is None else ["-c", str(packets)]) + (["-U", "--immediate-mode"] if at_once else [])
         command = ["tcpdump", "-i", interface, "-w", str(file), "-p", "-n", "-Z", "root", "-B", str(BUFFER_KIB), *asked]
         # tcpdump has a session of its own, so that Ctrl-C reaches only the kit, which then stops it in order.
@@ -101,9 +101,9 @@ class Capture:
         return self.process.poll() is not None
 
     def stop(self) -> Counts:
-        """Write the packets that have arrived, also those that the kernel still holds; end, and return the counts.
+        """Write the packets that have arrived, including those that the kernel still holds; end, and return the counts.
 
-        Raises `RunError` if tcpdump failed before, as on a full disk.
+        Raises `RunError` if tcpdump failed before, for example because of a full disk.
         """
         deadline = time.monotonic() + DRAIN_S
         offered = self._counts_now().offered
@@ -115,7 +115,7 @@ class Capture:
         return counts(self.said)
 
     def _counts_now(self) -> Counts:
-        """The counts up to now, which tcpdump prints when it receives SIGUSR1; zeros if it has ended."""
+        """The counts so far, which tcpdump prints when it receives SIGUSR1; zeros if it has ended."""
         if self.ended:
             return Counts()
         self.said = ""
@@ -129,7 +129,7 @@ class Capture:
             raise RunError(f"tcpdump does not capture at interface '{interface}': {self.said.strip() or 'no answer'}")
 
     def _listen(self, seconds: float, until: str) -> None:
-        """Read what tcpdump prints into `said`, until that has `until`, tcpdump has ended, or the seconds are over."""
+        """Read tcpdump's messages into `said`, until it contains `until`, tcpdump ends, or the seconds are over."""
         assert self.process.stderr
         deadline = time.monotonic() + seconds
         while until not in self.said and (left := deadline - time.monotonic()) > 0:
@@ -141,7 +141,7 @@ class Capture:
             self.said += heard.decode(errors="replace")
 
     def _end(self) -> None:
-        """End tcpdump, and read the rest of what it prints. A second call does nothing."""
+        """End tcpdump, and read the rest of its messages. A second call does nothing."""
         assert self.process.stderr
         if self.process.stderr.closed:
             return
@@ -158,14 +158,14 @@ def counts(said: str) -> Counts:
 def check_tcpdump() -> None:
     """Raise `MachineError` without tcpdump or without root."""
     if shutil.which("tcpdump") is None:
-        raise MachineError("tcpdump is not installed, and captures are made with it: apt install tcpdump")
+        raise MachineError("tcpdump is not installed, and captures need it: apt install tcpdump")
     if os.geteuid() != 0:
         raise MachineError(f"capturing packets needs root: {as_root()}")
 
 
 @dataclass(frozen=True)
 class Limit:
-    """When a capture ends, if not by Ctrl-C or with its network. Seconds from its start; packets of both directions."""
+    """The limits of a capture: seconds from its start, and packets of both directions; None for no limit."""
 
     seconds: float | None = None
     packets: int | None = None
@@ -181,12 +181,12 @@ def capture_to(
 ) -> None:
     """Capture at a port until `limit`, Ctrl-C, or the end of the network, and print the counts. Raises `InakitError`.
 
-    With `decode` a line for each packet is printed; then there may be no `file`.
+    With `decode` a line for each packet is printed; `file` can then be None.
     """
     port = network.port(*place)
     check_tcpdump()
     if file is None and not decode:
-        raise InputError("packets are to go nowhere: give --output a .pcap file, or --print, or both")
+        raise InputError("packets have no output: give --output a .pcap file, or --print, or both")
     if file is not None and file.suffix != ".pcap":
         raise InputError(f"output '{file}': a name that ends in .pcap is expected")
     with signals_unwind(), ExitStack() as stack:
@@ -206,9 +206,9 @@ def capture_to(
 
 
 def telling(console: Console, file: Path) -> Callable[[], None]:
-    """A function that prints the packets which have come into the file since it was last called.
+    """A function that prints the packets that were added to the file since its last call.
 
-    Each gets a line: when it passed, and what its layers say, which scapy knows by the packet format.
+    Each packet gets a line: its time, and scapy's summary of its layers.
     """
     from scapy.utils import PcapReader  # noqa: PLC0415, scapy takes long to import
 
@@ -218,13 +218,13 @@ def telling(console: Console, file: Path) -> Callable[[], None]:
 
     def tell() -> None:
         while True:
-            with interrupts_held():  # a packet that has been read is printed, and none is printed twice
+            with interrupts_held():  # so that every packet is printed exactly once
                 begin = reader.f.tell()
                 try:
                     packet = reader.read_packet()
                 except EOFError:
                     packet = None
-                if packet is None or len(packet.original) < (packet.wirelen or 0):  # the rest is still to be written
+                if packet is None or len(packet.original) < (packet.wirelen or 0):  # the rest is not written yet
                     reader.f.seek(begin)
                     return
                 line = f"{datetime.fromtimestamp(float(packet.time)):%H:%M:%S.%f} {packet.summary()}"
@@ -234,13 +234,13 @@ def telling(console: Console, file: Path) -> Callable[[], None]:
 
 
 def describe_capture(name: str, found: Counts) -> str:
-    """How many packets a file has, and how many tcpdump was too slow for."""
+    """A text with the number of packets in a file, and of those for which tcpdump was too slow."""
     lost = f", {found.dropped} LOST: tcpdump was too slow for them" if found.dropped else ", none lost"
     return f"{name}: {found.captured} packets{lost}"
 
 
 def capture_places(fabric: Fabric, asked: str) -> tuple[Place, ...]:
-    """The ports that "s1,s2:3" names: all ports of s1 that have a link, and port 3 of s2. Raises `InputError`."""
+    """Parse "s1,s2:3" to ports: all ports of s1 that have a link, and port 3 of s2. Raises `InputError`."""
     found: dict[Place, None] = {}
     for part in filter(None, map(str.strip, asked.split(","))):
         found |= dict.fromkeys(places_of(fabric, *part.partition(":")))
@@ -248,7 +248,7 @@ def capture_places(fabric: Fabric, asked: str) -> tuple[Place, ...]:
 
 
 def places_of(fabric: Fabric, switch: str, colon: str, port: str) -> list[Place]:
-    """The ports that one part of `--pcap` names: one of a switch, or all of them. Raises `InputError`."""
+    """Return the ports of one part of `--pcap`: one port of a switch, or all of them. Raises `InputError`."""
     if switch not in fabric.switch_by_name:
         raise unknown_name("switch", switch, fabric.switch_by_name)
     linked = sorted(fabric.port_numbers[switch, peer] for peer in fabric.neighbors[switch])
@@ -264,22 +264,22 @@ class Capturable(Protocol):
 
     @property
     def ledger(self) -> Ledger:
-        """The resources that the run has created, and removes in the end."""
+        """The resources that the run has created, and removes at the end."""
         ...
 
     def facts(self) -> RunningNetwork:
-        """The facts that the network tells other processes about itself."""
+        """The facts that the network publishes about itself to other processes."""
         ...
 
 
 def file_of(place: Place, folder: Path) -> Path:
-    """The file in which a run keeps the packets of a port: `<switch>-<port>.pcap`, below the folder of the run."""
+    """The file of a port's packets: `<switch>-<port>.pcap`, below the folder of the run."""
     return folder / "pcap" / "{}-{}.pcap".format(*place)
 
 
 @contextmanager
 def capturing(network: Capturable, places: Sequence[Place], folder: Path) -> Iterator[dict[str, Counts]]:
-    """Capture at `places` during the block, to the `file_of` each; the dict gets the counts at its end."""
+    """Capture at `places` during the block, each to its `file_of`; the yielded dict gets the counts at the end."""
     found: dict[str, Counts] = {}
     running: dict[str, Capture] = {}
     facts = network.facts()
@@ -294,7 +294,7 @@ def capturing(network: Capturable, places: Sequence[Place], folder: Path) -> Ite
 
 
 def warn_of_losses(console: Console, planner: str, captured: Mapping[str, Counts]) -> None:
-    """Say which files of a run lack packets."""
+    """Print the files of a run that lack packets."""
     for name, found in captured.items():
         if found.dropped:
             file = describe_capture(f"{planner}/pcap/{name}.pcap", found)

@@ -38,7 +38,7 @@ class Selection:
 
     @classmethod
     def of(cls, program: Program, table: str | None, register: str | None, counter: str | None) -> Selection:
-        """The parts with these names; everything if all are None. A name may be without that of its P4 control.
+        """Select the parts with these names; all parts if all names are None. A name can omit its P4 control.
 
         Raises `InputError` for a name that the program does not have.
         """
@@ -59,7 +59,7 @@ class Selection:
 
 
 def chosen(what: str, name: str | None, known: Sequence[str]) -> tuple[str, ...]:
-    """The full names that `name` stands for, none for None. Raises `InputError`."""
+    """Return the full names that match `name`, none for None. Raises `InputError`."""
     if name is None:
         return ()
     found = [full for full in known if name in (full, short(full))]
@@ -85,7 +85,7 @@ class Contents:
 
 
 def attach(facts: SwitchFacts) -> tuple[SwitchView, Program]:
-    """A view for reading a switch of a running network, and the program that it runs. Raises `InakitError`."""
+    """Return a view for reading a switch of a running network, and its program. Raises `InakitError`."""
     if os.geteuid() != 0:
         raise MachineError(f"looking into a running switch needs root: {as_root()}")
     program = program_of(facts.handle)
@@ -93,7 +93,7 @@ def attach(facts: SwitchFacts) -> tuple[SwitchView, Program]:
 
 
 def read(view: SwitchView, program: Program, selection: Selection) -> Contents:
-    """Read the selected parts of a switch, which goes on working meanwhile."""
+    """Read the selected parts of a switch while it works."""
     return Contents(
         program,
         {name: view.read_table(name) for name in selection.tables},
@@ -104,7 +104,7 @@ def read(view: SwitchView, program: Program, selection: Selection) -> Contents:
 
 
 def as_document(contents: Contents) -> dict[str, Any]:
-    """Everything that was read, ready for JSON; of registers and counters only the elements that are not 0."""
+    """The contents in JSON's types; registers and counters only with the elements that are not 0."""
     return {
         "tables": {
             name: [{"key": list(e.key), "action": e.action, "params": list(e.params)} for e in entries]
@@ -124,7 +124,7 @@ def as_document(contents: Contents) -> dict[str, Any]:
 
 
 ROWS = 20
-"""The most elements that are shown of several registers together."""
+"""The number of elements that are shown of several registers together."""
 ADDRESSES = ("hdr.ipv4.src", "hdr.ipv4.dst")
 LARGE = 1 << 32
 """Numbers from here on are shown in hexadecimal: they are bitmaps."""
@@ -137,7 +137,7 @@ Section = tuple[str, Iterable[str]]
 def dump(
     console: Console, network: RunningNetwork, switch: str, asked: Mapping[str, str | None], *, as_json: bool
 ) -> None:
-    """Show the parts of a switch that `asked` names (table, register, counter), or all of it. Raises `InakitError`."""
+    """Show the parts of a switch that `asked` names (table, register, counter), or all. Raises `InakitError`."""
     facts = network.switch(switch)
     view, program = attach(facts)
     contents = read(view, program, Selection.of(program, **asked))
@@ -151,7 +151,7 @@ def dump(
 
 
 def sections(contents: Contents, facts: SwitchFacts, shown: int | None) -> Iterator[Section]:
-    """A title and lines for every table, for all groups, for registers of equal length, for every counter."""
+    """Yield a title and lines for every table, for all groups, for registers of equal length, for every counter."""
     for name, entries in contents.tables.items():
         what = "entry" if len(entries) == 1 else "entries"
         yield f"table {name}: {len(entries)} {what}", table_lines(contents.program, entries)
@@ -203,7 +203,7 @@ def number(value: int) -> str:
 
 
 def register_section(registers: Mapping[str, Values], length: int, shown: int | None) -> Section:
-    """A line per index at which a register is not 0, a column per register or family of registers.
+    """A line for each index at which a register is not 0, a column for each register or family of registers.
 
     If the registers are those of slots, the slots that hold a fragment come first.
     """
@@ -218,7 +218,7 @@ def register_section(registers: Mapping[str, Values], length: int, shown: int | 
 
 
 def families(registers: Mapping[str, Values]) -> dict[str, NDArray[Any]]:
-    """Registers by family: those whose names differ only in the number at the end, as an array (registers, elements).
+    """Group registers whose names differ only in the number at the end, as arrays (registers, elements).
 
     Sums become signed numbers.
     """
@@ -236,7 +236,7 @@ def families(registers: Mapping[str, Values]) -> dict[str, NDArray[Any]]:
 def element_lines(columns: Mapping[str, NDArray[Any]], used: NDArray[np.int64], shown: int | None) -> list[str]:
     """A line for each element at the indices `used`; only the first `shown` of them, or all for None.
 
-    Of a family of registers it has the first two numbers.
+    A family of registers is shown by its first two numbers.
     """
 
     def first_values(values: NDArray[Any]) -> str:

@@ -1,8 +1,8 @@
 """`inakit top`: links, switches and processors of a running network, live in the terminal, the busiest first.
 
-Rates, loads and drops come from two samples of counters that the kernel keeps anyway. A sample reads three small files,
-and makes one netlink dump of the root namespace and one of each host. It asks nothing of the switches or of the process
-that runs the network.
+Rates, loads and drops are differences of two samples of counters that the kernel keeps anyway. A sample reads three
+small files, and makes one netlink dump of the root namespace and one of each host. It does not involve the switches or
+the process that runs the network.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Sample:
     """The counters at one moment, `at_s` of the monotonic clock.
 
     `queues`: drops of the queue of each interface in the root namespace. `host_queues`: drops of each host's queues.
-    `backlog`: what the input queue of each processor has dropped since the sampler began.
+    `backlog`: the drops of each processor's input queue since the sampler began.
     """
 
     at_s: float
@@ -58,7 +58,7 @@ class LinkRate:
 
 @dataclass(frozen=True)
 class SwitchRate:
-    """Packets per second into and out of a switch, and what its ports and their queues dropped so far."""
+    """Packets per second into and out of a switch, and the drops of its ports and their queues so far."""
 
     name: str
     in_pps: float
@@ -68,7 +68,7 @@ class SwitchRate:
 
 @dataclass(frozen=True)
 class ProcessorRate:
-    """Shares of a processor's time since the last sample, and what its input queue dropped since the sampler began."""
+    """Shares of a processor's time since the last sample, and the drops of its input queue since the sampler began."""
 
     number: int
     role: str
@@ -107,7 +107,7 @@ class Sampler:
         self._exits.close()
 
     def sample(self) -> Sample:
-        """All counters now."""
+        """Read all counters."""
         return Sample(
             at_s=time.monotonic(),
             interfaces=interfaces(),
@@ -119,14 +119,14 @@ class Sampler:
 
 
 def rates(network: RunningNetwork, before: Sample, after: Sample) -> Rates:
-    """The rates from `before` to `after`, without interfaces that are gone by now."""
+    """The rates from `before` to `after`, without interfaces that have since disappeared."""
     links = sorted(link_rates(network, before, after), key=lambda link: (-link.load, link.sender, link.receiver))
     switches = sorted(switch_rates(network, before, after), key=lambda switch: (-switch.in_pps, switch.name))
     return Rates(tuple(links), tuple(switches), tuple(processor_rates(network, before, after)))
 
 
 def link_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterator[LinkRate]:
-    """The rate of every direction of every link, once: what each switch sends, and what it receives from a host."""
+    """Yield the rate of each direction of each link once: what a switch sends, or receives from a host."""
     seconds = after.at_s - before.at_s
     for switch, port, then, now in ports(network, before, after):
         sent_bps = 8 * (now.sent_bytes - then.sent_bytes) / seconds
@@ -139,7 +139,7 @@ def link_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterat
 
 
 def switch_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterator[SwitchRate]:
-    """Packets per second in and out of every switch between two samples, and what its ports have dropped so far."""
+    """Yield packets per second in and out of every switch between two samples, and the drops of its ports so far."""
     seconds = after.at_s - before.at_s
     received, sent, drops = (dict.fromkeys(network.switches, 0) for _ in range(3))
     for switch, port, then, now in ports(network, before, after):
@@ -161,7 +161,7 @@ def ports(
 
 
 def processor_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterator[ProcessorRate]:
-    """How idle each processor was between two samples, and its role."""
+    """Yield the idle share of each processor between two samples, and its role."""
     # Both /proc/net/softnet_stat and /proc/stat have a row for each processor that is online, in the same order.
     dropped = dict(zip(after.processors, after.backlog, strict=False))
     for number, now in after.processors.items():
@@ -174,14 +174,14 @@ def processor_rates(network: RunningNetwork, before: Sample, after: Sample) -> I
 
 
 FULL_LOAD = 0.95
-"""From this load on a link is highlighted."""
+"""A link with at least this load is highlighted."""
 LEAST_IDLE = Limits().free
-"""Below this idle share a processor is highlighted: if it is the emulation's own work, a run is OVERLOADED by it."""
+"""A processor with a lower idle share is highlighted: if the emulation causes it, a run is OVERLOADED."""
 FIGURES = 22
-"""How many characters the figures take that follow a link's or a switch's name."""
+"""The number of characters of the figures that follow a link's or a switch's name."""
 GAP = "  "
 HEAD_LINES = 3
-"""Lines of the screen that are not rows of a processor, a link or a switch."""
+"""The number of lines of the screen besides the rows of processors, links and switches."""
 
 
 def screen(network: RunningNetwork, found: Rates, widths: tuple[int, int], rows: int) -> Text:
@@ -201,13 +201,13 @@ def screen(network: RunningNetwork, found: Rates, widths: tuple[int, int], rows:
 
 
 def widths_within(columns: int) -> tuple[int, int]:
-    """How wide the lists of links and of switches are on a screen of this many columns."""
+    """The widths of the lists of links and of switches on a screen of this many columns."""
     right = FIGURES + max(8, (columns - 2 * FIGURES - len(GAP)) * 3 // 8)
     return columns - len(GAP) - right, right
 
 
 def widths_of(found: Rates) -> tuple[int, int]:
-    """How wide the lists of links and of switches are if no name is cut."""
+    """The widths of the lists of links and of switches at which no name is cut."""
     left = max((len(link_name(link)) for link in found.links), default=0)
     right = max((len(switch.name) for switch in found.switches), default=0)
     return left + FIGURES, right + FIGURES
@@ -249,7 +249,7 @@ def switch_lines(switches: tuple[SwitchRate, ...], width: int) -> list[Text]:
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most `width` characters."""
+    """Cut the text to at most `width` characters."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
@@ -258,9 +258,9 @@ NICENESS = 10
 
 
 def top(console: Console, run: str | None, interval_s: float, *, once: bool) -> None:
-    """Watch a network until it ends or Ctrl-C; without a terminal, or for `once`, print one interval.
+    """Watch a network until it ends or Ctrl-C; without a terminal, or with `once`, print one interval.
 
-    Without `run`, the next network of the same process is watched when one ends. Raises `InakitError`.
+    Without `run`, the next network of the same process is watched after one ends. Raises `InakitError`.
     """
     if not LEAST_INTERVAL_S <= interval_s < inf:
         raise InputError(f"interval {interval_s:g}: at least {LEAST_INTERVAL_S:g} s is expected")

@@ -1,4 +1,4 @@
-"""What the commands `inakit study run` and `inakit study show` do."""
+"""The implementation of the commands `inakit study run` and `inakit study show`."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ ALL, FAILED = "all", "failed"
 
 
 def run_file(file: Path, on: str, processes: int | None, again: str, results: Path, console: Console) -> bool:
-    """Run a study and write its table; whether every run succeeded and is VALID. Raises `InakitError`.
+    """Run a study and write its table; return whether every run succeeded and is VALID. Raises `InakitError`.
 
-    What ends it leaves the table of the runs that are done.
+    After an error or an interrupt the table has the runs that are done.
     """
     study, kept = load_study(file), kept_in(results)
     forget(again, study.trials, kept)
@@ -53,7 +53,7 @@ def run_file(file: Path, on: str, processes: int | None, again: str, results: Pa
 
 
 def tell_runs(study: Study, rows: list[dict[str, object]], results: Path, console: Console) -> Left:
-    """Print how many runs count, why others do not, and where the table is."""
+    """Print the number of runs that count, why others do not, and the path of the table."""
     _, left = counting(rows)
     failed = sorted({str(row["error"]) for row in rows if row["error"] is not None})
     console.print(f"{study.name}: {left.words}", highlight=False, soft_wrap=True)
@@ -64,28 +64,28 @@ def tell_runs(study: Study, rows: list[dict[str, object]], results: Path, consol
 
 
 def forget(again: str, trials: Sequence[Trial], kept: Kept) -> None:
-    """Forget what is to be run again: what failed, all, or the runs whose keys begin so. Raises `InputError`."""
+    """Remove the results of runs to repeat: failed ones, all, or those whose keys begin so. Raises `InputError`."""
     if not again:
         return
     found = [finished for trial in trials if (finished := kept.get(trial.key)) is not None]
     chosen = [finished for finished in found if is_meant(again, finished)]
     if not chosen and again not in (ALL, FAILED):
         raise InputError(
-            f"--again {again}: no run of this study begins so; choose {FAILED}, {ALL}, or letters of a run"
+            f"--again {again}: no run of this study begins with this; choose {FAILED}, {ALL}, or letters of a run"
         )
     for finished in chosen:
         kept.forget(finished.key)
 
 
 def is_meant(again: str, finished: Finished) -> bool:
-    """Whether `--again` means this run. A run that is not VALID has failed as well."""
+    """Whether `--again` selects this run. A run that is not VALID also counts as failed."""
     if again == FAILED:
         return finished.row is None or finished.row.get("verdict", VALID) != VALID
     return again == ALL or finished.key.startswith(again)
 
 
 def tables(study: Study, results: Path) -> list[dict[str, object]]:
-    """Write the tables of all runs that are kept; the rows. Raises `OutputError`."""
+    """Write the tables of all runs that have a result, and return the rows. Raises `OutputError`."""
     kept, trials = kept_in(results), study.trials
     found = {trial.key: finished for trial in trials if (finished := kept.get(trial.key)) is not None}
     rows = rows_of(trials, found)
@@ -102,7 +102,7 @@ def show_file(file: Path, by: Sequence[str], of: Sequence[str], against: str, re
     rows, left = counting(labelled(every, study.labels))
     tell(console, left, len(study.settings) - len(every), file)
     if not rows:
-        raise InputError(f"{file}: no run has figures yet: `inakit study run {file}` runs them")
+        raise InputError(f"{file}: no run has figures yet; run them: inakit study run {file}")
     keys = tuple(by) or study.groups
     figures = tuple(of) or study.shows or DEFAULT_SHOWN
     summarise(study, keys, figures, baseline(rows, against or study.against), rows, results, console)
@@ -110,15 +110,15 @@ def show_file(file: Path, by: Sequence[str], of: Sequence[str], against: str, re
 
 
 def check_names(what: str, names: Sequence[str], known: Sequence[str]) -> None:
-    """Raise `InputError` with the nearest name for one that is not known."""
+    """Raise `InputError` with the nearest name for an unknown one."""
     for name in names:
         if name not in known:
             raise unknown_name(what, name, known)
 
 
 def tell(console: Console, left: Left, missing: int, file: Path) -> None:
-    """Print how many runs count, and how many are not there yet."""
-    more = f"; {missing} not run yet (`inakit study run {file}`)" if missing else ""
+    """Print the number of runs that count, and of those without a result."""
+    more = f"; {missing} not run yet (run them: inakit study run {file})" if missing else ""
     console.print(f"{left.words}{more}", highlight=False, soft_wrap=True)
 
 
@@ -150,7 +150,7 @@ def summarise(
 
 
 def draw_figures(study: Study, rows: Sequence[Row], results: Path, console: Console) -> None:
-    """Draw the figures that the file asks for. Raises `InakitError`."""
+    """Draw the figures that the file requests. Raises `InakitError`."""
     for number, asked in enumerate(study.figures, start=1):
         path = study.folder(results) / f"figure-{number}-{asked.y}-over-{asked.x}.pdf"
         draw(asked, rows, path)

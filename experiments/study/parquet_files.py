@@ -1,4 +1,4 @@
-"""The tables of a study as Parquet files, written and read. They need pyarrow, which not every command has."""
+"""The tables of a study as Parquet files, written and read. They need pyarrow, an optional dependency."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def write(table: pa.Table, path: Path) -> None:
 
 
 def rows_in(file: Path) -> list[Row]:
-    """The rows of `results.parquet`. Raises `InputError` for a file that is broken or of another version."""
+    """Read the rows of `results.parquet`. Raises `InputError` for a file that is broken or of another version."""
     keys = {column: key for key, column in UNITS.items()}
     try:
         listed = parquet.read_table(file).to_pylist()
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{file} is cut short or no table of a study: `inakit study run` writes it anew") from error
+        raise InputError(f"{file} is cut short or no table of a study: `inakit study run` writes a new one") from error
     rows: list[Row] = [{keys.get(column, column): value for column, value in row.items()} for row in listed]
     if rows and not {"verdict", "error", "planner", *KEYS} <= rows[0].keys():
-        raise InputError(f"{file} is of another version of inakit: `inakit study run` writes it anew")
+        raise InputError(f"{file} is of another version of inakit: `inakit study run` writes a new one")
     return rows

@@ -1,4 +1,4 @@
-"""A setting: all that a run of a study is given; how blocks of values are combined; the study file to begin with."""
+"""A setting: the parameters of a run of a study; combinations of blocks of values; the starter study file."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from inakit.topo.files.quantities import RATE, SIZE, Rate, Size, Whole
 from inakit.topo.files.reader import Record
 
 PLANS_ONLY = "none"
-"""The world of a study that plans and runs nothing."""
+"""The world of a study that plans only."""
 
 
 def as_text(value: object) -> object:
-    """A number as its text, because YAML takes `ina: 0.2` and `scale: 1` for numbers; anything else as it is."""
+    """Return a number as text, because YAML parses `ina: 0.2` and `scale: 1` as numbers; other values unchanged."""
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -36,17 +36,17 @@ FILE = "the name of a file, from the folder where the command is run"
 
 
 class Setting(Record):
-    """What a run is given, by the names of the command line's options; `world: none` only plans."""
+    """The parameters of a run, by the names of the command line's options; `world: none` only plans."""
 
     fabric: StrictStr = Field("fattree", description="a fabric such as fattree:k=4 or leafspine:leaves=4, or a file")
-    capacity: Text | None = Field(None, description="a rate of all links such as 20M, or 10M:30M for random ones")
+    capacity: Text | None = Field(None, description="the rate of all links such as 20M, or 10M:30M for random rates")
     ina: Text | None = Field(
         None,
-        description="switches that aggregate: a share such as 0.2 (0.2+ps: PSs' ToRs among it), or names: leaf1,spine1",
+        description="switches that aggregate: a share such as 0.2 (0.2+ps: with the PSs' ToRs), or names: leaf1,spine1",
     )
     pipelines: Count | None = Field(None, description="pipelines per switch, 1 to 8")
     aggregation_rate: Rate | None = Field(None, description=RATE)
-    scale: Text = Field("1", description="what all rates are multiplied by, such as 1/5000")
+    scale: Text = Field("1", description="the factor of all rates, such as 1/5000")
     jobs: StrictStr | None = Field(None, description=FILE)
     workers: Count | None = Field(None, description=COUNT)
     servers: Count = Field(1, description=COUNT)
@@ -95,7 +95,7 @@ class Setting(Record):
 
 
 KEYS = tuple(Setting.model_fields)
-"""All that may vary, in the order of tables."""
+"""All keys that can vary, in the order of tables."""
 
 
 ALL, SIDE_BY_SIDE = "all", "side by side"
@@ -105,14 +105,14 @@ SAMPLE = re.compile(r"(?:a )?sample of ([1-9][0-9]*)")
 
 @dataclass(frozen=True)
 class Block:
-    """Lists of values by key, and how they are combined. `draw` is the seed of a sample."""
+    """Lists of values by key, and the way to combine them. `draw` is the seed of a sample."""
 
     values: Mapping[str, Sequence[Any]]
     combine: str = ALL
     draw: int = 0
 
     def combinations(self) -> list[dict[str, Any]]:
-        """The combinations, in the order of the lists. Raises `InputError` for lists that do not fit."""
+        """The combinations, in the order of the lists. Raises `InputError` for lists that cannot be combined."""
         if self.combine == SIDE_BY_SIDE:
             return [dict(zip(self.values, each, strict=True)) for each in self.side_by_side()]
         if drawn := SAMPLE.fullmatch(self.combine):
@@ -122,28 +122,28 @@ class Block:
         return [dict(zip(self.values, each, strict=True)) for each in product(*self.values.values())]
 
     def side_by_side(self) -> Iterator[tuple[Any, ...]]:
-        """The first values together, the second ones, and so on. Raises `InputError` for lists of unequal length."""
+        """Zip the lists: the first values, the second ones, and so on. Raises `InputError` for unequal lengths."""
         lengths = {key: len(values) for key, values in self.values.items()}
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{key} {length}" for key, length in lengths.items())
-            raise InputError(f"side by side, lists are equally long, but these have so many values: {told}")
+            raise InputError(f"side by side needs lists of equal length, but the lengths are {told}")
         return zip(*self.values.values(), strict=True)
 
     def sample(self, size: int) -> Iterator[dict[str, Any]]:
-        """So many different ones of all combinations, drawn by `draw`; all where there are no more."""
+        """Yield `size` different combinations of all, drawn by the seed `draw`; all if there are fewer."""
         count = prod(map(len, self.values.values()))
         for number in sorted(random.Random(self.draw).sample(range(count), min(size, count))):
             yield dict(self.combination(number))
 
     def combination(self, number: int) -> Iterator[tuple[str, Any]]:
-        """Combination `number` of all, from 0."""
+        """Yield the keys and values of combination `number` of all, from 0."""
         for key, values in reversed(list(self.values.items())):
             number, place = divmod(number, len(values))
             yield key, values[place]
 
 
 def combined(blocks: Sequence[Block]) -> list[dict[str, Any]]:
-    """Every combination of each block with every one of the others, each once."""
+    """Every combination of each block with every one of the others, without duplicates."""
     found: dict[str, dict[str, Any]] = {}
     for each in product(*(block.combinations() for block in blocks)):
         joined = {key: value for part in each for key, value in part.items()}
@@ -152,18 +152,18 @@ def combined(blocks: Sequence[Block]) -> list[dict[str, Any]]:
 
 
 BEGINNING = """\
-# A study. Run it: inakit study run THIS_FILE. Look at it: inakit study show THIS_FILE. docs/studies.md describes it.
+# A study. Run it: inakit study run THIS_FILE. Show it: inakit study show THIS_FILE. docs/studies.md describes it.
 version: 1
 
-# What is the same in every run.
+# The settings that all runs share.
 stays:
   world: none        # none: plans only; virtual: runs in virtual time; fast, bmv2: emulations, one at a time
   ina: 0.3           # the share of switches that aggregate; the seed draws them
   gradient_bytes: 65536
   iterations: 1
 
-# What varies. Each item combines its lists: all (each with each), side by side (the first ones, the second ones, ...),
-# or a sample of 40 (so many of all, drawn by the seed `draw`). Items meet each other: each combination with each.
+# The settings that vary. Each item combines its lists: all (each value with each), side by side (the first values, the
+# second ones, ...), or a sample of 40 (drawn by the seed `draw`). Each combination of an item meets each of the others.
 varies:
   - fabric: ["fattree:k=4", "leafspine:leaves=4,spines=4,hosts_per_leaf=4"]
     workers: 4..12 by 4
@@ -171,30 +171,30 @@ varies:
   - planner: [aro, forest, atp]
     seed: 0..4
 
-# What `inakit study show` prints. Groups are by all that varies, except for the seed, unless `groups` names keys.
+# The output of `inakit study show`. Groups are by all keys that vary except the seed, unless `groups` names keys.
 shows: [sending_rate_bps]
 against: atp         # the planner with which the others are compared, run by run
 labels: {"leafspine:leaves=4,spines=4,hosts_per_leaf=4": leaf-spine, "fattree:k=4": fat-tree}
 figures:             # kind: lines or bars; size: column or page; log: x, y or xy
   - {x: workers, y: sending_rate_bps, colour: planner, facet: fabric}
 
-# All that may stay or vary:
+# All keys that can stay or vary:
 """
 
 
 def starter_text() -> str:
-    """The starter: what a study says, and in comments all keys of a setting with what is expected of them."""
+    """The starter: a study, and in comments all keys of a setting with their expected values."""
     fields = Setting.model_fields.items()
     width = max(map(len, Setting.model_fields))
     return BEGINNING + "".join(f"#   {name:{width}}  {field.description}\n" for name, field in fields)
 
 
 def write_starter(file: Path) -> None:
-    """Write a new study file. Raises `InputError` if it exists already, since it may be the user's work."""
+    """Write a new study file. Raises `InputError` if it exists, since it can be the user's work."""
     if file.exists():
-        raise InputError(f"{file} is there already, and may be your work: choose another name, or remove it")
+        raise InputError(f"{file} already exists, and may be your work: choose another name, or remove it")
     try:
         with writing(file), file.open("x", encoding="utf-8") as opened:
             opened.write(starter_text())
     except FileNotFoundError as error:
-        raise InputError(f"{file}: there is no folder '{file.parent}'; make it, or choose another name") from error
+        raise InputError(f"{file}: there is no folder '{file.parent}'; create it, or choose another name") from error

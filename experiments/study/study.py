@@ -1,4 +1,4 @@
-"""A study as data: its settings in order, the trial of each, and one run: plan, run it in a world, figures as a row."""
+"""A study as data: its settings in order, the trial of each, and one run: plan, run in a world, figures as a row."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def planned_row(prepared: Prepared) -> dict[str, Any]:
 
 
 def measured_row(emulation: Emulation, setting: Setting, prepared: Prepared) -> dict[str, Any]:
-    """The measured figures and the verdict. A run that is ended early has no figures, and the cause in words."""
+    """The measured figures and the verdict. A run that is ended early has no figures, but the cause in words."""
     try:
         run = Run(prepared, interferences=emulation.interferences)
         entry = measure(emulation, name_of(setting.planner), run, find_world(setting.world), QUIET).results
@@ -91,13 +91,13 @@ PLANNING = (
     *("experiments/study/study.py", "experiments/study/setting.py"),
     *("experiments/run/scenario.py", "experiments/emulate/emulate.py"),
 )
-"""The code on which plans depend, without `planner/own`: of planners of one's own, only that of the run counts."""
+"""The code on which plans depend, without `planner/own`: of user-defined planners only that of the run counts."""
 RUNNING = ("topo", "switch", "traffic", "p4/build", "experiments/run", "experiments/worlds")
-"""The code on which runs depend besides."""
+"""The code on which runs depend in addition."""
 
 
 class FigureAsked(Record):
-    """A figure that a study file asks for: a line for each `colour`, a panel for each `facet`."""
+    """A figure that a study file requests: a line for each `colour`, a panel for each `facet`."""
 
     x: StrictStr = Field(description=f"one of {', '.join(KEYS)}")
     y: StrictStr = Field(description="a figure such as sending_rate_bps")
@@ -110,7 +110,7 @@ class FigureAsked(Record):
 
 @dataclass(frozen=True)
 class Study:
-    """What stays, what varies, and how results are shown: the keys that make a group, the figures, the comparison.
+    """The settings that stay, those that vary, and how results are shown: keys of groups, figures, the comparison.
 
     `labels` are shorter names of values, such as fabrics, for tables and figures.
     """
@@ -126,7 +126,7 @@ class Study:
 
     @property
     def settings(self) -> list[Setting]:
-        """The setting of every run, in order. What varies overrides what stays."""
+        """The setting of every run, in order. Varying values override those that stay."""
         stays = {name: getattr(self.stays, name) for name in self.stays.model_fields_set}
         return [Setting(**stays | varied) for varied in combined(self.varies)]
 
@@ -136,12 +136,12 @@ class Study:
         return [trial_of(setting) for setting in self.settings]
 
     def folder(self, results: Path) -> Path:
-        """Where the study's table, summaries and figures are."""
+        """The folder of the study's table, summaries and figures."""
         return results / FOLDER / self.name
 
 
 def kept_in(results: Path) -> Kept:
-    """The results of all studies in a folder: what one has run, another does not run again."""
+    """The results of all studies in a folder: a run of one study is not repeated by another."""
     return Kept(results / FOLDER / KEPT)
 
 
@@ -164,5 +164,5 @@ def code_of(setting: Setting) -> list[str]:
 
 
 def run_study(study: Study, results: Path, engine: Engine, console: Console) -> list[Finished]:
-    """Run what is not kept yet; what came of every run, in order. Raises `OutputError`."""
+    """Run the trials without a kept result; return the results of all, in order. Raises `OutputError`."""
     return list(run_trials(study.trials, kept_in(results), engine, console, study.name).values())

@@ -1,4 +1,4 @@
-"""A study's figures as PDF: in the width of a column of a paper, with the colours and names of the kit's methods."""
+"""A study's figures as PDF, as wide as a paper's column or page, with the colours and names of the kit's methods."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from inakit.experiments.study.table import Row
 from inakit.topo.errors import InputError, writing
 
 WIDTHS_INCHES = {"column": 3.5, "page": 7.16}
-"""The widths of a column and of a page with two columns, as IEEE's papers have them."""
+"""The widths of a column and of a page with two columns in IEEE's papers."""
 PANEL_INCHES, PANEL_RATIO = 2.3, 0.72
-"""The least width of a panel, and its height as a share of its width."""
+"""The least width of a panel, and the ratio of its height to its width."""
 LEGEND_ROW_INCHES, ENTRY_INCHES, LETTER_INCHES = 0.16, 0.5, 0.046
 """The height of a row of the legend; the width of an entry without its text, and of a letter."""
 THINNER = 0.55
-"""Lines and markers as a share of those of the papers' figures on a screen, which are twice as large."""
+"""The size of lines and markers relative to figures for a screen, which are twice as large."""
 STYLE: dict[Any, Any] = {
-    "pdf.fonttype": 42,  # fonts are embedded as TrueType, which publishers ask for
+    "pdf.fonttype": 42,  # fonts are embedded as TrueType, as publishers require
     "font.size": 7,
     "axes.labelsize": 7,
     "xtick.labelsize": 6.5,
@@ -50,7 +50,7 @@ STYLE: dict[Any, Any] = {
 
 
 def panels_of(asked: FigureAsked, rows: Sequence[Row]) -> list[Panel]:
-    """The panels of a figure, one for each value of its facet. Raises `InputError` where no row has a value of it."""
+    """The panels of a figure, one for each value of its facet. Raises `InputError` if no row has a value of it."""
     known = [row for row in rows if value_of(row, asked.y) is not None]
     if not known:
         raise InputError(f"figure of {asked.y}: no run that counts has a value of it")
@@ -77,13 +77,13 @@ def panel_of(asked: FigureAsked, rows: Sequence[Row], title: str, colours: Seque
 
 
 def places_of(key: str, rows: Sequence[Row]) -> list[Any]:
-    """The places of the x axis: numbers in order, names as they come."""
+    """The places of the x axis: numbers in ascending order, names in the order of the rows."""
     places = list(dict.fromkeys(row[key] for row in rows))
     return sorted(places) if all(isinstance(place, int | float) for place in places) else places
 
 
 def estimate_of(rows: Sequence[Row], figure: str, unit: Unit) -> Estimate:
-    """The mean and the interval of a figure in some rows; no point without rows."""
+    """The mean and the interval of a figure in some rows; a missing point if no row has a value."""
     values = [value / unit.factor for row in rows if (value := value_of(row, figure)) is not None]
     return bootstrapped(values) if values else MISSING
 
@@ -96,13 +96,13 @@ def draw(asked: FigureAsked, rows: Sequence[Row], path: Path) -> None:
 
 
 def drawn(asked: FigureAsked, rows: Sequence[Row]) -> Canvas:
-    """A figure as matplotlib's. Raises `InputError` without values."""
+    """Draw a figure by matplotlib. Raises `InputError` without values."""
     with rc_context(STYLE):
         return canvas(panels_of(asked, rows), WIDTHS_INCHES[asked.size])
 
 
 def canvas(panels: Sequence[Panel], width: float) -> Canvas:
-    """The panels, as many beside each other as fit the width, above one legend."""
+    """Draw the panels above one legend, in rows of as many as fit the width."""
     columns = max(1, min(len(panels), int(width / PANEL_INCHES)))
     rows = -(-len(panels) // columns)
     handles = legend(panels, INTERVAL)
@@ -121,7 +121,7 @@ def canvas(panels: Sequence[Panel], width: float) -> Canvas:
 
 
 def thin(axes: Axes) -> None:
-    """Make text, lines and markers as small as a column needs them."""
+    """Reduce text, lines and markers to a column's size."""
     axes.title.set_fontsize(7)
     for label in axes.get_xticklabels():
         label.set_fontsize(6.5)
@@ -137,6 +137,6 @@ def thin_lines(artists: Iterable[Artist]) -> None:
 
 
 def legend_columns(handles: Sequence[Artist], width: float) -> int:
-    """How many entries stand in a row of the legend; `width` is in inches."""
+    """The number of entries in a row of the legend; `width` is in inches."""
     widths = [ENTRY_INCHES + LETTER_INCHES * len(str(handle.get_label())) for handle in handles]
     return len(handles) if sum(widths) <= width else max(1, int(width / max(widths)))

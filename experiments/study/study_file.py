@@ -1,4 +1,4 @@
-"""The file of a study: what varies, how it is combined, what stays, and what is shown.
+"""The file of a study: the values that vary, their combination, the settings that stay, and the figures to show.
 
     version: 1
     stays: {world: virtual, gradient_bytes: 65536}
@@ -10,8 +10,8 @@
     figures:
       - {x: workers, y: sending_rate_bps, colour: planner, facet: fabric}
 
-Each item of `varies` combines its lists as `combine` says; then every combination of one item meets every one of the
-others.
+Each item of `varies` combines its lists as `combine` says; each combination of an item meets each combination of the
+other items.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ from inakit.topo.files.reader import FileKind, ParsedFile, Place, Record, read_f
 FILE = FileKind("study file", max_bytes=1 << 20, tells_lines=True)
 RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)(?: by ([1-9][0-9]*))?")
 NUMBERS = ("pipelines", "workers", "servers", "gradient_bytes", "iterations", "seed")
-"""The keys whose values may be given as a range."""
+"""The keys whose values can be given as a range."""
 
 
 def ranged(value: object) -> object:
-    """The whole numbers of a range such as "0..9" or "10..100 by 10", both ends included; anything else as it is."""
+    """Expand a range such as "0..9" or "10..100 by 10", both ends included, to whole numbers; keep other values."""
     parts = RANGE.fullmatch(value) if isinstance(value, str) else None
     return list(range(int(parts[1]), int(parts[2]) + 1, int(parts[3] or 1))) if parts else value
 
 
 def not_empty(value: object) -> object:
-    """The value as it is. Raises `ValueError` for an empty list."""
+    """Return the value unchanged. Raises `ValueError` for an empty list."""
     if value == []:
         raise ValueError
     return value
 
 
 def listed(name: str) -> tuple[Any, Any]:
-    """The field of an item of `varies` for a key of a setting: a list of what the setting has there."""
+    """The field of an item of `varies` for a key of a setting: a list of the setting's type."""
     field = Setting.model_fields[name]
     kind: Any = list[field.rebuild_annotation()]  # type: ignore[misc]
     checks = [BeforeValidator(not_empty), *([BeforeValidator(ranged)] if name in NUMBERS else [])]
@@ -72,7 +72,7 @@ class BlockRecord(Record):
 
     @property
     def block(self) -> Block:
-        """The lists that are given, in the order of `KEYS`."""
+        """The given lists, in the order of `KEYS`."""
         values = {name: getattr(self, name) for name in KEYS if name in self.model_fields_set}
         return Block(values, self.combine, self.draw)
 
@@ -82,7 +82,7 @@ Varied = cast("type[BlockRecord]", create_model("Varied", __base__=BlockRecord, 
 
 
 class StudyRecord(Record):
-    """All that a study file says."""
+    """The contents of a study file."""
 
     version: Literal[1] = Field(description="1")
     name: StrictStr | None = Field(None, description="the name of the study's folder; without it, that of the file")
@@ -92,13 +92,13 @@ class StudyRecord(Record):
     shows: list[StrictStr] = Field([], description="a list of figures such as sending_rate_bps")
     against: StrictStr | None = Field(None, description="the planner with which the others are compared")
     labels: dict[StrictStr, StrictStr] = Field(
-        {}, description="what tables and figures call values: {fattree:k=4: ...}"
+        {}, description="names of values in tables and figures: {fattree:k=4: ...}"
     )
     figures: list[FigureAsked] = Field([], description="a list of {x: ..., y: ..., colour: ..., facet: ...}")
 
 
 def one_of(what: str, known: Collection[str]) -> Callable[[str], None]:
-    """What raises `InputError` with the nearest name for one that is not known."""
+    """A function that raises `InputError` with the nearest name for an unknown one."""
 
     def check(name: str) -> None:
         if name not in known:
@@ -108,7 +108,7 @@ def one_of(what: str, known: Collection[str]) -> Callable[[str], None]:
 
 
 def there(name: str) -> None:
-    """Raise `InputError` for a file that is not there."""
+    """Raise `InputError` for a file that does not exist."""
     if not Path(name).is_file():
         raise InputError(f"there is no file '{name}'")
 
@@ -122,21 +122,21 @@ CHECKS: Mapping[str, Callable[[str], object]] = {
     "jobs": there,
     "faults": there,
 }
-"""The keys whose values are names, and what raises `InputError` for one that is unknown."""
+"""The keys whose values are names, and functions that raise `InputError` for an unknown name."""
 
 
 def load_study(path: Path) -> Study:
-    """The study of a YAML file. Raises `InputError` that names file, line, key and the way out."""
+    """Load the study of a YAML file. Raises `InputError` that names file, line, key and the way out."""
     return study_of(read_file(path, FILE))
 
 
 def study_from(document: Mapping[str, Any], name: str = "study") -> Study:
-    """The study that a dictionary describes in the words of the file. Raises `InputError`."""
+    """Return the study that a dictionary describes with the keys of the file. Raises `InputError`."""
     return study_of(ParsedFile(Path(name), FILE, dict(document)))
 
 
 def study_of(file: ParsedFile) -> Study:
-    """The study that a parsed file describes. Raises `InputError`."""
+    """Return the study that a parsed file describes. Raises `InputError`."""
     record = validate(file, StudyRecord)
     check_names(file, record)
     blocks = [cast("BlockRecord", each).block for each in record.varies]
@@ -156,7 +156,7 @@ def study_of(file: ParsedFile) -> Study:
 
 
 def check_names(file: ParsedFile, record: StudyRecord) -> None:
-    """Raise `InputError`, with its line, for a name that nothing has."""
+    """Raise `InputError`, with its line, for an unknown name."""
     for place, key, value in named_values(record):
         try:
             CHECKS[key](value)
@@ -171,7 +171,7 @@ def check_names(file: ParsedFile, record: StudyRecord) -> None:
 
 
 def named_values(record: StudyRecord) -> Iterator[tuple[Place, str, str]]:
-    """Every name that the file gives: its place, its key and the name."""
+    """Yield every name in the file: its place, its key and the name."""
     for key in CHECKS:
         if key in record.stays.model_fields_set and (value := getattr(record.stays, key)):
             yield ("stays", key), key, value
@@ -189,7 +189,7 @@ def check_blocks(file: ParsedFile, blocks: list[Block]) -> None:
         if not block.values:
             raise file.error(place, f"nothing varies here: give a list for one of {', '.join(KEYS)}")
         if twice := seen & set(block.values):
-            raise file.error((*place, min(twice)), "varies in an item above as well: a key varies in one item")
+            raise file.error((*place, min(twice)), "also varies in an item above: a key varies in one item")
         seen |= set(block.values)
         try:
             block.combinations()

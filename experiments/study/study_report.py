@@ -35,7 +35,7 @@ from inakit.topo.errors import InputError
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown of a study: all its rows, the keys of groups, figures of tables, the comparison, and charts."""
+    """The content of a study's page: all rows, the keys of groups, figures of tables, the comparison, and charts."""
 
     title: str
     rows: Sequence[Row]
@@ -46,13 +46,13 @@ class Shown:
 
 
 def report_study(path: Path, results: Path, output: Path | None = None) -> Path:
-    """Write the page of a study, of its file or of the folder of its results; its path. Raises `InakitError`."""
+    """Write the page of a study, given its file or results folder; return the page's path. Raises `InakitError`."""
     shown, folder = shown_of_file(path, results) if path.suffix in FILES else shown_of_folder(path)
     return write_page(document_of(shown), output or folder / PAGE)
 
 
 def shown_of_file(file: Path, results: Path) -> tuple[Shown, Path]:
-    """What a study's file asks for, with the rows of its runs that are kept, and its folder. Raises `InakitError`."""
+    """The content that a study's file requests, with the kept runs' rows, and its folder. Raises `InakitError`."""
     study = load_study(file)
     rows = labelled(tables(study, results), study.labels)
     figures = study.shows or DEFAULT_SHOWN
@@ -60,7 +60,7 @@ def shown_of_file(file: Path, results: Path) -> tuple[Shown, Path]:
 
 
 def shown_of_folder(path: Path) -> tuple[Shown, Path]:
-    """What a folder of results shows by itself: groups are by all that varies but the seed. Raises `InputError`."""
+    """The content from a results folder alone: groups are by all keys that vary but the seed. Raises `InputError`."""
     folder = path.parent if path.name == TABLE else path
     rows = rows_in(folder / TABLE)
     groups = [key for key in varied_in(rows) if key != "seed"]
@@ -68,15 +68,15 @@ def shown_of_folder(path: Path) -> tuple[Shown, Path]:
 
 
 def varied_in(rows: Sequence[Row]) -> list[str]:
-    """The keys of which rows have more than one value."""
+    """The keys for which rows have more than one value."""
     return [key for key in KEYS if len({row[key] for row in rows}) > 1]
 
 
 def document_of(shown: Shown) -> Document:
-    """The document of the page. Raises `InputError` where no run has figures."""
+    """The document of the page. Raises `InputError` if no run has figures."""
     counted, left = counting(shown.rows)
     if not counted:
-        raise InputError(f"study {shown.title}: no run has figures yet ({left.words}): `inakit study run` runs them")
+        raise InputError(f"study {shown.title}: no run has figures yet ({left.words}): run them by `inakit study run`")
     against = baseline(counted, shown.against)
     columns = list(dict.fromkeys(column_of(counted[0], figure) for figure in shown.figures))
     varied = varied_in(shown.rows)
@@ -103,7 +103,7 @@ def groups(shown: Shown, counted: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def differences(shown: Shown, counted: Sequence[Row], against: str) -> Iterator[dict[str, Any]]:
-    """Every paired difference."""
+    """Yield every paired difference."""
     keys = [key for key in shown.groups if key != "planner"]
     for each in differences_of(counted, shown.groups, shown.figures, against):
         names = [name(key, value) for key, value in zip(keys, each.names, strict=True)]
@@ -117,7 +117,7 @@ def differences(shown: Shown, counted: Sequence[Row], against: str) -> Iterator[
 
 
 def default_charts(counted: Sequence[Row], shown: Shown) -> list[FigureAsked]:
-    """A chart of the first figure over the first key that varies in numbers; none where no key does."""
+    """A chart of the first figure over the first key that varies in numbers; none if no key does."""
     numbers = [key for key in shown.groups if all(isinstance(row[key], int | float) for row in counted)]
     return [FigureAsked(x=numbers[0], y=shown.figures[0])] if numbers else []
 

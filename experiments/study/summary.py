@@ -30,7 +30,7 @@ from inakit.traffic.measure.verdict import VALID
 INTERVAL = "95 % interval (bootstrap)"
 RESAMPLES = 10_000
 MOST_AT_ONCE = 1 << 22
-"""The largest number of values that are drawn in one step, which bounds the memory."""
+"""The largest number of values that are drawn in one step, which limits the memory."""
 
 
 def bootstrapped(values: Sequence[float]) -> Estimate:
@@ -77,9 +77,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Difference:
-    """What a planner's figure is above another's, in pairs of runs that differ in nothing but the planner.
+    """The amount by which a planner's figure exceeds another's, in pairs of runs that differ only in the planner.
 
-    `share` is the mean difference relative to the mean of `against`; None where that is 0.
+    `share` is the mean difference relative to the mean of `against`; None if that is 0.
     """
 
     names: tuple[Any, ...]
@@ -92,7 +92,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Left:
-    """How many runs have figures that count, and how many are left out by reason."""
+    """The number of runs with figures that count, and of omitted runs by reason."""
 
     counted: int
     out: Mapping[str, int]
@@ -105,7 +105,7 @@ class Left:
 
 
 def counting(rows: Iterable[Row]) -> tuple[list[Row], Left]:
-    """The rows whose figures are results: neither failed nor with a verdict other than VALID."""
+    """The rows whose figures are results: neither failed nor with a verdict other than VALID; and the counts."""
     counted: list[Row] = []
     out: defaultdict[str, int] = defaultdict(int)
     for row in rows:
@@ -119,26 +119,26 @@ def counting(rows: Iterable[Row]) -> tuple[list[Row], Left]:
 
 
 def labelled(rows: Iterable[Row], labels: Mapping[str, str]) -> list[Row]:
-    """The rows with the labels of the values that have one; planners keep their names, which have labels anyway."""
+    """Apply the labels to the values of the rows; planners keep their names, which have labels anyway."""
     keys = [key for key in KEYS if key != "planner"]
     return [{**row, **{key: labels[row[key]] for key in keys if row[key] in labels}} for row in rows]
 
 
 def column_of(row: Row, figure: str) -> str:
-    """The column of a figure: measured where the run was in a world, else planned, unless its name says which."""
+    """The column of a figure: unless the figure's name says which, measured if the run was in a world, else planned."""
     if figure not in COMPARED:
         return figure
     return f"planned_{figure}" if row["world"] == PLANS_ONLY else f"measured_{figure}"
 
 
 def value_of(row: Row, figure: str) -> float | None:
-    """The row's value of a figure; None where it has none."""
+    """The row's value of a figure; None if it has none."""
     value: float | None = row[column_of(row, figure)]
     return value
 
 
 def grouped(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
-    """The rows by their values of the keys, in the order of the rows."""
+    """Group the rows by their values of the keys, in the order of the rows."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row[key] for key in keys), []).append(row)
@@ -146,7 +146,7 @@ def grouped(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], l
 
 
 def groups_of(rows: Iterable[Row], keys: Sequence[str], figures: Sequence[str]) -> Iterator[Group]:
-    """Mean, median and interval of every figure in every group that has values of it."""
+    """Yield mean, median and interval of every figure in every group that has values of it."""
     for names, own in grouped(rows, keys).items():
         for figure in figures:
             values = [value for row in own if (value := value_of(row, figure)) is not None]
@@ -157,7 +157,7 @@ def groups_of(rows: Iterable[Row], keys: Sequence[str], figures: Sequence[str]) 
 def differences_of(
     rows: Sequence[Row], keys: Sequence[str], figures: Sequence[str], against: str
 ) -> Iterator[Difference]:
-    """The paired differences between each planner and `against`, in each group; the planner itself makes no group."""
+    """Yield the paired differences between each planner and `against`, in groups by the other keys than the planner."""
     others = [key for key in keys if key != "planner"]
     for names, own in grouped(rows, others).items():
         runs = {planner: pairs(mine) for (planner,), mine in grouped(own, ["planner"]).items()}
@@ -167,7 +167,7 @@ def differences_of(
 
 
 def pairs(rows: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
-    """A planner's rows by all that a run is given besides the planner."""
+    """A planner's rows by all parameters of the run besides the planner."""
     return {tuple(row[key] for key in KEYS if key != "planner"): row for row in rows}
 
 
@@ -177,7 +177,7 @@ def compared(
     one: tuple[str, Mapping[tuple[Any, ...], Row]],
     other: tuple[str, Mapping[tuple[Any, ...], Row]],
 ) -> Iterator[Difference]:
-    """The paired differences of each figure between two planners' runs in a group."""
+    """Yield the paired differences of each figure between two planners' runs in a group."""
     both = [(run, other[1][key]) for key, run in one[1].items() if key in other[1]]
     for figure in figures:
         values = [(value_of(mine, figure), value_of(theirs, figure)) for mine, theirs in both]
@@ -188,10 +188,10 @@ def compared(
 
 
 def baseline(rows: Sequence[Row], asked: str | None) -> str:
-    """The planner with which others are compared: the one that is asked for, else the first. Raises `InputError`."""
+    """The planner with which others are compared: `asked`, by default the first. Raises `InputError`."""
     planners = list(dict.fromkeys(row["planner"] for row in rows))
     if asked and asked not in planners:
-        raise InputError(f"against '{asked}': no run that counts is of it; choose from {', '.join(planners)}")
+        raise InputError(f"against '{asked}': no run that counts uses it; choose from {', '.join(planners)}")
     return asked or planners[0]
 
 
@@ -243,7 +243,7 @@ def title_of(figure: str, unit: Unit) -> str:
 
 
 def digits(value: float | None) -> str:
-    """A value with `DIGITS` significant digits, without an exponent; a dash for None."""
+    """Format a value with `DIGITS` significant digits, without an exponent; a dash for None."""
     if value is None:
         return "-"
     whole = 0 if not value else max(0, DIGITS - 1 - int(log10(abs(value))) + (abs(value) < 1))
@@ -251,19 +251,19 @@ def digits(value: float | None) -> str:
 
 
 def interval(mean: Estimate, unit: Unit) -> str:
-    """The ends of an interval; a dash where there is none."""
+    """Format the ends of an interval; a dash if there is none."""
     if mean.low is None or mean.high is None:
         return "-"
     return f"{digits(mean.low / unit.factor)} to {digits(mean.high / unit.factor)}"
 
 
 def name(key: str, value: Any) -> str:
-    """A value of a key as tables show it; planners have the names of the papers' figures."""
+    """A value of a key for tables; planners have the names of the papers' figures."""
     return paper_name(value) if key == "planner" else "-" if value is None else str(value)
 
 
 def groups_sheet(figure: str, keys: Sequence[str], groups: Sequence[Group]) -> Sheet:
-    """A figure in all groups: runs, mean, median, interval."""
+    """A sheet of a figure in all groups: runs, mean, median, interval."""
     unit = unit_of(figure, (group.mean.value for group in groups))
     rows = (
         (
@@ -276,7 +276,7 @@ def groups_sheet(figure: str, keys: Sequence[str], groups: Sequence[Group]) -> S
 
 
 def differences_sheet(figure: str, keys: Sequence[str], found: Sequence[Difference]) -> Sheet:
-    """The paired differences of a figure in all groups: pairs, difference, in percent, interval."""
+    """A sheet of the paired differences of a figure in all groups: pairs, difference, in percent, interval."""
     unit = unit_of(figure, (each.mean.value for each in found))
     others = [key for key in keys if key != "planner"]
     rows = (
@@ -331,12 +331,12 @@ def line(cells: Sequence[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text as LaTeX prints it."""
+    """Escape a text for LaTeX."""
     return "".join(LATEX.get(letter, letter) for letter in text)
 
 
 def write_groups(path: Path, keys: Sequence[str], groups: Iterable[Group]) -> None:
-    """Write the groups as CSV, with all digits, in the units that the figures' names say. Raises `OutputError`."""
+    """Write the groups as CSV, with all digits, in the units of the figures' names. Raises `OutputError`."""
     rows = (
         (*group.names, group.figure, group.runs, group.mean.value, group.median, group.mean.low, group.mean.high)
         for group in groups

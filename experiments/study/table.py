@@ -1,7 +1,7 @@
-"""The table of a study: a row for every run of a planner that is kept; units are in the columns' names.
+"""The table of a study: a row for every run with a result; units are in the columns' names.
 
-What differs from occasion to occasion (durations, machines, times of day) stands in a table of its own, so that the
-table of results is the same, byte for byte, however often the study was interrupted.
+Durations, machines and times of day stand in a table of their own, so that the table of results is the same, byte for
+byte, however often the study was interrupted.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from inakit.experiments.sweeps.trial import Finished, Trial
 Row = Mapping[str, Any]
 
 FILES = (".yml", ".yaml")
-"""What the names of studies' files end in."""
+"""The suffixes of studies' files."""
 TABLE, OCCASIONS = "results.parquet", "occasions.parquet"
 WHOLE = ("pipelines", "workers", "servers", "gradient_bytes", "iterations", "seed", "retransmissions", "collisions")
 FIGURES = (*PLANNED, *MEASURED, "gap")
-"""The columns with numbers that summaries and figures may show."""
+"""The numeric columns that summaries and figures can show."""
 ASIDE = COMPARED
-"""Names without `planned_` or `measured_` stand for what is measured where the study runs, else for what is planned."""
+"""Names without `planned_` or `measured_` stand for the measured figure if the study runs in a world, else planned."""
 WORDS = ("solved", "verdict", "reasons", "error")
 COLUMNS = ("run", *KEYS, *FIGURES, "exact", *WORDS)
 UNITS = {"aggregation_rate": "aggregation_rate_bps"}
-"""Names that get their unit as columns."""
+"""Keys whose columns are named with their unit."""
 
 
 def row_of(trial: Trial, finished: Finished) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def rows_of(trials: Sequence[Trial], found: Mapping[str, Finished]) -> list[dict
 
 
 def occasion_of(finished: Finished) -> dict[str, Any]:
-    """How long a run took, where and when."""
+    """The duration, machine and time of a run."""
     return {"run": finished.key, "duration_s": finished.seconds, "machine": finished.host, "ended": finished.ended}
 
 

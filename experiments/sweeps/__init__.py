@@ -1,1 +1,1 @@
-"""Many trials by joblib, on this machine or a cluster: what is finished is kept, and is not run again."""
+"""Many trials by joblib, on this machine or a cluster: results are kept, and finished trials are not run again."""

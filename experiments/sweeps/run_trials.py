@@ -1,4 +1,4 @@
-"""Runs the trials of a sweep that are not kept yet, with a bar that says the time left; rows measured one by one."""
+"""Runs the trials of a sweep without a kept result, and shows the time left; measures rows one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inakit.topo.live.signals import interrupts_held
 
 
 class TimeLeft:
-    """Estimates how long the trials that are left take on `width` processors; those to be alone take one."""
+    """Estimates the time of the remaining trials on `width` processors; trials that must be alone take one."""
 
     def __init__(self, trials: Iterable[Trial], width: int) -> None:
         self.trials = {trial.key: trial for trial in trials}
@@ -30,14 +30,14 @@ class TimeLeft:
         self.took_s: defaultdict[str, list[float]] = defaultdict(list)
 
     def note(self, finished: Finished) -> None:
-        """Note a trial that is done."""
+        """Count a trial that is done."""
         trial = self.trials[finished.key]
         self.left[trial.kind, trial.alone] -= 1
         self.took_s[trial.kind].append(finished.seconds)
 
     @property
     def seconds(self) -> float | None:
-        """The seconds left; None before the first trial is done. A kind that is new takes as long as the mean trial."""
+        """The seconds left; None before the first trial is done. A kind without results counts as the mean trial."""
         if not self.took_s:
             return None
         every = fmean(seconds for kind in self.took_s.values() for seconds in kind)
@@ -51,7 +51,7 @@ class TimeLeft:
 
 
 def in_words(seconds: float) -> str:
-    """A duration as a person would say it."""
+    """A duration in words."""
     for unit, length_s in (("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.5 * length_s:
             return f"{seconds / length_s:.1f} {unit}"
@@ -62,7 +62,7 @@ def in_words(seconds: float) -> str:
 def countdown(
     console: Console, title: str, trials: Iterable[Trial], done: Iterable[Finished], width: int
 ) -> Iterator[Callable[[Finished], None]]:
-    """Show the progress of trials, of which some are `done` before; yields what takes each one that is done then."""
+    """Show the progress of trials, of which some are `done` before; yield a function to call with each new one."""
     left = TimeLeft(trials, width)
     for finished in done:
         left.note(finished)
@@ -77,7 +77,7 @@ def countdown(
 
 @contextmanager
 def shown(console: Console, title: str, left: TimeLeft) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, elsewhere a line every ten seconds; yields what shows the state of `left`."""
+    """Show a bar on a terminal, elsewhere a line every ten seconds; yield a function that shows the state of `left`."""
     count = len(left.trials)
     if not console.is_terminal:
         with Lines(console, title) as lines:
@@ -92,10 +92,10 @@ def shown(console: Console, title: str, left: TimeLeft) -> Iterator[Callable[[],
 def run_trials(
     trials: Sequence[Trial], kept: Kept, engine: Engine, console: Console, title: str
 ) -> dict[str, Finished]:
-    """What came of all trials, by key, in their order; what is kept is not run again.
+    """Return the results of all trials by key, in their order; kept results are not measured again.
 
-    A result of a worker that does not share this machine's folder is kept here as well. An error that ends the sweep
-    early gets a note that says how many trials are done. Raises `OutputError`.
+    A result of a worker that does not share this machine's folder is also kept here. An error that ends the sweep early
+    gets a note with the number of trials that are done. Raises `OutputError`.
     """
     found = {trial.key: finished for trial in trials if (finished := kept.get(trial.key)) is not None}
     missing = [trial for trial in trials if trial.key not in found]
@@ -107,7 +107,7 @@ def run_trials(
                     found[finished.key] = finished
                     note(finished)
         except BaseException as ended:
-            ended.add_note(f"{title}: {len(found)} of {len(trials)} are kept, and the same command goes on")
+            ended.add_note(f"{title}: {len(found)} of {len(trials)} are kept, and the same command continues")
             raise
     return {trial.key: found[trial.key] for trial in trials}
 
@@ -126,7 +126,7 @@ Shown = TypeVar("Shown")
 
 @dataclass(frozen=True)
 class Row(Generic[Asked, Found]):
-    """What was asked, and what was found; or the `error` for which there is nothing."""
+    """A request and its result, or the `error` that left no result."""
 
     asked: Asked
     found: Found | None
@@ -143,11 +143,11 @@ def measure_rows(
     *,
     waiting: Callable[[Console, str], AbstractContextManager[None]] = working,
 ) -> Shown:
-    """Measure one row after another, print each in `words`, and `show` all in the end.
+    """Measure one row after another, print each in `words`, and `show` all at the end.
 
-    `keep` gets all rows after each new one. An error leaves a row that says why, and the next one is measured. Where
-    something ends everything, such as Ctrl-C or a full disk, the rows that came before it are still shown.
-    `waiting` shows that a row is being measured, for those that do not show it themselves.
+    `keep` gets all rows after each new one. An error leaves a row with its reason, and the next one is measured. If an
+    interrupt or a full disk ends everything, the rows before it are still shown. `waiting` shows that a row is being
+    measured.
     """
     rows: list[Row[Asked, Found]] = []
     try:

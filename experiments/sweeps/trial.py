@@ -1,12 +1,12 @@
-"""A trial of a sweep, how a worker carries it out, and where its result is kept.
+"""A trial of a sweep, its execution by a worker, and the file of its result.
 
 A key has the version of the code on which results depend: a hash of its sources, and of the libraries that plan. A
-change of what does not matter, such as a page of the documentation or another planner of one's own, leaves it as it is.
+change of other code, such as a page of the documentation or another user-defined planner, leaves the key unchanged.
 
-Results are files in a folder that several studies may share. A result appears in one step, complete, when the draft
+Results are files in a folder that several studies can share. A result appears in one step, complete, when the draft
 that a worker wrote is renamed. The worker holds a lock on the draft while it runs the trial, so no two workers run a
-trial at once. The system frees the lock of a worker that dies. Emulations run one at a time on a machine, whoever
-starts them: others would take its processors, and spoil its figures.
+trial at once. The system frees the lock of a worker that dies. Emulations run one at a time on a machine, across all
+its processes: others would take processors, and spoil the figures.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from inakit.topo.errors import InakitError, OutputError, output_error, writing
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ("highspy", "networkx", "numpy", "pulp")
 SOURCES = (".py", ".c", ".h", ".csv", ".json")
-"""What files of source code end in, together with the tables and the compiled program that the code reads."""
+"""The suffixes of source code, and of the tables and the compiled program that the code reads."""
 
 
 @cache
 def code_version(*parts: Path, without: tuple[Path, ...] = ()) -> str:
-    """The SHA-256 of the sources in files and folders, leaving some out, and of the versions of `LIBRARIES`."""
+    """The SHA-256 of the sources in files and folders, except `without`, and of the versions of `LIBRARIES`."""
     found = hashlib.sha256(" ".join(f"{name} {installed(name)}" for name in LIBRARIES).encode())
     for path in sources(parts, without):
         found.update(f"\0{path.name}\0".encode() + path.read_bytes())
@@ -46,14 +46,14 @@ def code_version(*parts: Path, without: tuple[Path, ...] = ()) -> str:
 
 
 def sources(parts: Iterable[Path], without: tuple[Path, ...]) -> list[Path]:
-    """The files of source code in files and folders, sorted."""
+    """The source files in files and folders, sorted."""
     every = {path for part in parts for path in (part.rglob("*") if part.is_dir() else [part])}
     wanted = (path for path in every if path.suffix in SOURCES and not any(path.is_relative_to(out) for out in without))
     return sorted(wanted)
 
 
 def installed(library: str) -> str:
-    """The version of a library; empty where it is not installed."""
+    """The version of a library; empty if it is not installed."""
     try:
         return version(library)
     except PackageNotFoundError:
@@ -65,7 +65,7 @@ DRAFT = ".running"
 
 @dataclass(frozen=True)
 class Finished:
-    """What came of a trial: a `row`, or the `error` with which it failed; how long it took, where and when it ended."""
+    """The result of a trial: a `row`, or the `error` with which it failed; its duration, machine and time of end."""
 
     key: str
     row: dict[str, Any] | None
@@ -86,13 +86,13 @@ class Kept:
         return self.folder / key[:2] / f"{key}.json"
 
     def get(self, key: str) -> Finished | None:
-        """What came of a trial; None where nothing is kept, or only a file that a failing disk has cut off."""
+        """The result of a trial; None if there is none, or only a file that a failing disk has cut off."""
         with suppress(FileNotFoundError, json.JSONDecodeError, TypeError):
             return Finished(**json.loads(self.path(key).read_text()))
         return None
 
     def forget(self, key: str) -> None:
-        """Remove what came of a trial, so that it is run again."""
+        """Remove the result of a trial, so that it is run again."""
         with writing(self.folder):
             self.path(key).unlink(missing_ok=True)
 
@@ -102,7 +102,7 @@ class Kept:
 
     @contextmanager
     def claim(self, key: str) -> Iterator[Claim]:
-        """The right to run a trial. Waits for a worker that runs it; its result is then in the claim.
+        """Claim the right to run a trial. If a worker runs it, wait for the worker; the claim then has its result.
 
         Raises `OutputError`.
         """
@@ -131,7 +131,7 @@ class Claim:
         return self.finished
 
     def keep(self, finished: Finished) -> None:
-        """Keep a result. Raises `OutputError`, for example on a full disk; nothing is kept then."""
+        """Keep a result. Raises `OutputError`, for example on a full disk; no result is kept then."""
         with writing(self.path):
             self.draft.truncate(0)
             self.draft.write(json.dumps(asdict(finished), allow_nan=False) + "\n")
@@ -142,9 +142,9 @@ class Claim:
 
 @contextmanager
 def locked(path: Path) -> Iterator[IO[str]]:
-    """The file at `path`, locked for this process alone; waits for another's lock. Raises `OutputError`.
+    """Open the file at `path`, locked for this process alone; wait for another process's lock. Raises `OutputError`.
 
-    A file that was renamed or removed while this process waited is not the one at `path` any more.
+    A file that was renamed or removed during the wait is no longer the one at `path`.
     """
     while True:
         with writing(path), path.open("a") as file:
@@ -176,18 +176,18 @@ def one_at_a_time() -> Iterator[None]:
 
 
 Given = Mapping[str, Any]
-"""What a trial is given, in JSON's types."""
+"""The arguments of a trial, in JSON's types."""
 Row = dict[str, Any]
-"""What a trial returns, in JSON's types."""
+"""The result of a trial, in JSON's types."""
 KEY_LETTERS = 32
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A function of a module, and what it is given. Trials with the same `key` have the same result.
+    """A function of a module, and its arguments. Trials with the same `key` have the same result.
 
-    Trials of one `kind` take about equally long. One that is `alone` on its machine runs beside no other such trial.
+    Trials of one `kind` take about the same time. One that is `alone` on its machine runs beside no other such trial.
     """
 
     key: str
@@ -198,13 +198,13 @@ class Trial:
 
 
 def key_of(**parts: object) -> str:
-    """The key of a trial: the SHA-256 of all on which its result depends, in JSON's types."""
+    """The key of a trial: the SHA-256 of all inputs of its result, in JSON's types."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LETTERS]
 
 
 def carry_out(trial: Trial, kept: Kept) -> Finished:
-    """Run the trial unless it is kept, and keep what comes of it. Raises `OutputError` where that is impossible."""
+    """Run the trial unless it has a result, and keep its result. Raises `OutputError` if that is impossible."""
     with kept.claim(trial.key) as claim:
         if claim.finished is None:
             with one_at_a_time() if trial.alone else nullcontext():
@@ -213,16 +213,16 @@ def carry_out(trial: Trial, kept: Kept) -> Finished:
 
 
 def attempt(trial: Trial) -> Finished:
-    """Run the trial, and note what came of it. Raises `OutputError` where something cannot be written."""
+    """Run the trial, and return its result. Raises `OutputError` if a file cannot be written."""
     started_s = time.perf_counter()
     row, error = tried(lambda: trial.function(trial.given))
     return Finished(trial.key, row, error, time.perf_counter() - started_s, platform.node(), now())
 
 
 def tried(measure: Callable[[], Found]) -> tuple[Found | None, str | None]:
-    """What was measured, or the exception that came instead, in a line.
+    """Return the measured value, or instead the exception in a line.
 
-    Raises `OutputError` where something cannot be written: what comes later could not be kept either.
+    Raises `OutputError` if a file cannot be written: later results could not be kept either.
     """
     try:
         return measure(), None
@@ -235,7 +235,7 @@ def tried(measure: Callable[[], Found]) -> tuple[Found | None, str | None]:
 
 
 def told_in_a_line(failure: Exception) -> str:
-    """An error in a line: one of the kit's as it is, another with its type and the place in the code."""
+    """An error in a line: one of the kit's unchanged, another with its type and the place in the code."""
     if isinstance(failure, InakitError):
         return " ".join((str(failure), *getattr(failure, "__notes__", ())))
     last = traceback.extract_tb(failure.__traceback__)[-1]

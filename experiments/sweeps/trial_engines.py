@@ -1,7 +1,7 @@
-"""Where trials run, by the name that `--on` gives: processes of this machine, a Dask cluster, Slurm.
+"""The engines of trials, by the name that `--on` gives: processes of this machine, a Dask cluster, Slurm.
 
-An engine yields what comes of its trials as it comes, in any order. A worker that dies costs no result: what it had not
-finished is run again, the trials that it had begun each on its own. A trial whose worker then dies again has failed.
+An engine yields results as trials end, in any order. A worker that dies costs no result: its unfinished trials are
+run again, those that it had begun each alone. A trial whose worker then dies again has failed.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from inakit.topo.errors import InputError, RunError, lacking, unknown_name
 
 DIED = "its worker process died twice while it ran this: it crashed, or was killed, perhaps for lack of memory"
 RENEWED = "A worker stopped while some jobs were given to the executor"
-"""What joblib warns of when it replaces a process that has grown by 300 MB, as one does after a larger fabric."""
+"""joblib's warning when it replaces a process that has grown by 300 MB, as one does after a larger fabric."""
 IDLE_S = 20
-"""After so many seconds without a trial a process ends, as it has to when the process that started it was killed."""
+"""A process without a trial for this many seconds ends, as it must if the process that started it was killed."""
 SLURM_JOBS = 64
-"""The number of jobs of an array unless `--processes` gives another; each carries out its share of the trials."""
+"""The number of jobs of an array unless `--processes` gives another; each runs its share of the trials."""
 
 
 class Engine(Protocol):
-    """Carries out trials on `width` processors or so."""
+    """Runs trials on about `width` processors."""
 
     @property
     def width(self) -> int:
-        """How many trials run at once."""
+        """The number of trials that run at once."""
         ...
 
     @property
     def deaths(self) -> tuple[type[Exception], ...]:
-        """The exceptions that tell of a worker that died."""
+        """The exceptions that report the death of a worker."""
         ...
 
     def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
-        """What comes of the trials, in any order. Raises one of `deaths`."""
+        """Yield the results of the trials, in any order. Raises one of `deaths`."""
         ...
 
 
@@ -52,13 +52,13 @@ def calls(trials: Iterable[Trial], kept: Kept) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Loky:
-    """Processes of this machine. Trials that are to be alone run one after another in this process."""
+    """Processes of this machine. Trials that must be alone run one after another in this process."""
 
     width: int
     deaths = (BrokenExecutor,)
 
     def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
-        """What comes of the trials: those to be alone last."""
+        """Yield the results of the trials; those that must be alone come last."""
         beside = [trial for trial in trials if not trial.alone]
         if beside:
             parallel = joblib.Parallel(
@@ -76,7 +76,7 @@ class Loky:
 
 @dataclass(frozen=True)
 class Dask:
-    """The workers of a Dask cluster that runs already."""
+    """The workers of a running Dask cluster."""
 
     client: Any
 
@@ -87,13 +87,13 @@ class Dask:
 
     @property
     def deaths(self) -> tuple[type[Exception], ...]:
-        """What Dask raises for a trial under which several workers died."""
+        """Dask's exception for a trial under which several workers died."""
         from distributed.scheduler import KilledWorker  # noqa: PLC0415, a package that few need
 
         return (KilledWorker,)
 
     def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
-        """What comes of the trials; Dask gives those of a dead worker to another."""
+        """Yield the results of the trials; Dask gives those of a dead worker to another."""
         with joblib.parallel_config("dask", client=self.client):
             yield from joblib.Parallel(return_as="generator_unordered")(calls(trials, kept))
 
@@ -107,13 +107,13 @@ class Submitit:
 
     @property
     def deaths(self) -> tuple[type[Exception], ...]:
-        """What submitit raises for a job that left no result."""
+        """Submitit's exception for a job that left no result."""
         from submitit.core.utils import UncompletedJobError  # noqa: PLC0415, a package that few need
 
         return (UncompletedJobError,)
 
     def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
-        """What comes of the trials, as their jobs end."""
+        """Yield the results of the trials, as their jobs end."""
         from submitit.helpers import as_completed  # noqa: PLC0415
 
         shares = [list(trials[first :: self.width]) for first in range(min(self.width, len(trials)))]
@@ -122,12 +122,12 @@ class Submitit:
 
 
 def carry_out_all(trials: Sequence[Trial], kept: Kept) -> list[Finished]:
-    """What comes of several trials, one after another."""
+    """Run several trials one after another, and return their results."""
     return [carry_out(trial, kept) for trial in trials]
 
 
 def result_of(job: Any) -> list[Finished]:
-    """What a job of submitit returned. Raises `RunError` for an exception in it."""
+    """The return value of a job of submitit. Raises `RunError` for an exception in it."""
     from submitit.core.utils import FailedJobError  # noqa: PLC0415, a package that few need
 
     try:
@@ -138,7 +138,7 @@ def result_of(job: Any) -> list[Finished]:
 
 
 def loky(place: str, processes: int | None, _: Kept) -> Engine:
-    """Processes of this machine: as many as it has processors for this process. Raises `InputError` for a place."""
+    """Processes of this machine, by default one per available processor. Raises `InputError` if `place` is given."""
     if place:
         raise InputError(f"--on loky:{place}: loky has no place; --processes gives the number of processes")
     return Loky(processes or joblib.cpu_count())
@@ -156,7 +156,7 @@ def dask(place: str, _: int | None, __: Kept) -> Engine:
         connect: Any = Client
         return Dask(connect(place))
     except (OSError, ValueError) as error:
-        raise InputError(f"--on dask:{place}: {error}; start one with `dask scheduler` and `dask worker`") from error
+        raise InputError(f"--on dask:{place}: {error}; start one by `dask scheduler` and `dask worker`") from error
 
 
 def submitit(place: str, processes: int | None, kept: Kept) -> Engine:
@@ -186,7 +186,7 @@ def parameter(text: str) -> tuple[str, str | int]:
 
 
 ENGINES: dict[str, Callable[[str, int | None, Kept], Engine]] = {"loky": loky, "dask": dask, "submitit": submitit}
-"""The engines by name. Each function takes what follows the name and a colon, the number of processes, the folder."""
+"""The engines by name. The arguments: the text after the name and a colon, the number of processes, the folder."""
 
 
 def find_engine(on: str, processes: int | None, kept: Kept) -> Engine:
@@ -198,7 +198,7 @@ def find_engine(on: str, processes: int | None, kept: Kept) -> Engine:
 
 
 def surviving(engine: Engine, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
-    """What comes of the trials, also of those whose worker died."""
+    """Yield the results of the trials, including those whose worker died."""
     left = {trial.key: trial for trial in trials}
     while left:
         try:
@@ -212,7 +212,7 @@ def surviving(engine: Engine, trials: Sequence[Trial], kept: Kept) -> Iterator[F
 
 
 def on_its_own(engine: Engine, trial: Trial, kept: Kept) -> Finished:
-    """What comes of a trial that was running when a worker died: it is run beside no other."""
+    """The result of a trial that was running when a worker died: it is run alone."""
     try:
         return next(iter(engine.carry_out([trial], kept)))
     except engine.deaths:

@@ -304,6 +304,6 @@ def test_a_study_that_is_ended_has_the_table_of_what_is_done(
     screen = Screen()
     with pytest.raises(ending) as ended:
         run_file(file, "loky", 1, "", tmp_path, screen)
-    assert ended.value.__notes__ == ["small: 2 of 4 are kept, and the same command goes on"]
+    assert ended.value.__notes__ == ["small: 2 of 4 are kept, and the same command continues"]
     assert (tmp_path / "studies" / "small" / "results.parquet").is_file()
     assert "small: 3 runs" in screen

@@ -1,1 +1,1 @@
-"""The commands of `inakit`, a file for each."""
+"""The commands of `inakit`, grouped in files by what they import."""

@@ -1,4 +1,4 @@
-"""`inakit bench`: rates of switches, of virtual time, of planners and of studies."""
+"""`inakit bench`: rates of switches and of virtual time, planning times, and the overhead of studies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from inakit.experiments.bench.switch_rates import lacking, print_findings, run_b
 from inakit.experiments.bench.virtual_time import bench_virtual, datacentre, hops_table
 from inakit.experiments.run.console import Screen, working
 
-OfPlanners = Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; without root")]
-OfSweeps = Annotated[bool, typer.Option("--sweeps", help="time the engine of studies instead; without root")]
+OfPlanners = Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; needs no root")]
+OfSweeps = Annotated[bool, typer.Option("--sweeps", help="time the engine of studies instead; needs no root")]
 Quick = Annotated[bool, typer.Option("--quick", help="with --planners: a few seeds, in some minutes")]
 
 FAILED = 1
@@ -23,7 +23,7 @@ FAILED = 1
 def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick = False) -> None:
     """Measure the packets per second without loss of every installed switch target, and those of virtual time.
 
-    Each result is printed when it is there. Exit code 1 where one failed, of which the others are not the worse.
+    Each result is printed as soon as it is measured. Exit code 1 if a measurement failed; the others are still valid.
     """
     console = Screen()
     if planners:

@@ -47,7 +47,7 @@ from inakit.topo.errors import InputError
 Planner = Annotated[
     str, typer.Option(help="a planner by name, or a file such as ./mine.py", autocompletion=one_planner)
 ]
-CurveSizes = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, in which all hosts work")]
+CurveSizes = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, with work for all hosts")]
 Switch = Annotated[
     str,
     typer.Option(
@@ -55,7 +55,7 @@ Switch = Annotated[
         autocompletion=one_world,
     ),
 ]
-Verify = Annotated[int, typer.Option(help="check with this many runs at each rate that overload is always detected")]
+Verify = Annotated[int, typer.Option(help="check that overload is detected, with this many runs at each rate")]
 
 
 def calibrate(
@@ -68,7 +68,7 @@ def calibrate(
     verify: Verify = 0,
     results: Results = RESULTS,
 ) -> None:
-    """Find the highest link rate at which this machine carries a plan; `emulate` then warns of one that it cannot."""
+    """Find the highest link rate at which this machine carries a plan; `emulate` then warns of rates above it."""
     command = CalibrationRequest(fabric.choice(seed), job.choice(seed), planner, switch, seed)
     if curve is not None:
         raise typer.Exit(run_curve(command, curve, results, Screen()))
@@ -77,7 +77,7 @@ def calibrate(
 
 @dataclass(frozen=True)
 class CalibrationRequest:
-    """What is to be calibrated."""
+    """The fabric, jobs, planner, switch and seed of a calibration."""
 
     fabric: FabricChoice
     job: JobChoice
@@ -103,7 +103,7 @@ class CalibrationRequest:
 def run_calibrate(command: CalibrationRequest, verify_runs: int, console: Console) -> int:
     """Find the highest link rate that is carried and, with `verify_runs`, check the verdicts of runs around it.
 
-    Returns the exit code: 1 if a verdict breaks its promise. Raises `InputError` for a negative number of runs, or for
+    Return the exit code: 1 if a verdict breaks its promise. Raises `InputError` for a negative number of runs, and for
     virtual time.
     """
     if command.switch == VirtualWorld.name:
@@ -119,12 +119,13 @@ def run_calibrate(command: CalibrationRequest, verify_runs: int, console: Consol
 def run_curve(command: CalibrationRequest, sizes: str, results: Path, console: Console) -> int:
     """Measure fat-trees of the sizes in `sizes`, print the curve, and write it to a new folder in `results`.
 
-    However it ends, the curve of what was measured is printed and written. Returns the exit code: 1 if a size failed.
+    After an error or an interrupt the curve of the sizes so far is printed and written. Return exit code 1 if a size
+    failed.
     """
     check_results(results)
     numbers = parse_sizes(sizes)
     if command.switch == VirtualWorld.name:
-        # The process's memory only grows, so larger fabrics come later.
+        # The process's memory only grows, so larger fabrics must come later.
         return measured_curve(SIMULATED, command, sorted(numbers), simulated, results, console)
     return measured_curve(CALIBRATED, command, numbers, calibrated, results, console)
 
@@ -137,7 +138,7 @@ def measured_curve(
     results: Path,
     console: Console,
 ) -> int:
-    """Measure one size after another, and show the curve of those that did not fail. Returns the exit code."""
+    """Measure one size after another, and show the curve of those that did not fail. Return the exit code."""
 
     def show(rows: Sequence[Row[str, T]]) -> int:
         found = [row.found for row in rows if row.found is not None]
@@ -157,12 +158,12 @@ def measured_curve(
 
 
 def of_size(command: CalibrationRequest, k: int) -> CalibrationRequest:
-    """The same for a fat-tree of that size, all of whose hosts have work."""
+    """Return the request for a fat-tree of size `k` with work for all hosts."""
     return all_hosts(replace(command, fabric=replace(command.fabric, topo="fattree", k=k)))
 
 
 def calibrated(command: CalibrationRequest, console: Console) -> Calibration:
-    """The highest link rate that is carried, which is also printed."""
+    """Find and print the highest link rate that is carried."""
     with command.network(console) as bed:
         found = find_limit(bed, console)
     print_calibration(console, found, parse_scale(command.fabric.scale))
@@ -170,21 +171,21 @@ def calibrated(command: CalibrationRequest, console: Console) -> Calibration:
 
 
 def simulated(command: CalibrationRequest, console: Console) -> Simulated:
-    """What a run in virtual time takes."""
+    """Measure a run in virtual time."""
     problem = build_problem(command.fabric, command.job)
     with working(console, f"{problem.fabric.name}: in virtual time"):
         return simulate(problem, command.planner, command.seed)
 
 
 def show_curve(curve: Curve[T], found: Sequence[T], results: Path, console: Console) -> None:
-    """Print a curve, and write it."""
+    """Print a curve, and write it to a new folder."""
     console.print(curve_table(curve, found))
     for path in write_curve(curve, found, make_new_folder(results, f"{stamp()}-curve")):
         console.print(f"wrote {path}", highlight=False)
 
 
 def parse_sizes(text: str) -> list[int]:
-    """ "4,6,8" as numbers. Raises `InputError`."""
+    """Parse "4,6,8" as numbers. Raises `InputError`."""
     try:
         return [int(k) for k in text.split(",")]
     except ValueError as error:
@@ -192,7 +193,7 @@ def parse_sizes(text: str) -> list[int]:
 
 
 def all_hosts(command: CalibrationRequest) -> CalibrationRequest:
-    """The command with all hosts but the PSs as workers, unless it names a number of workers or a file of jobs."""
+    """Return the request with all hosts but the PSs as workers, unless it has a number of workers or a file of jobs."""
     if command.job.file or command.job.workers:
         return command
     hosts = len(command.fabric.build().hosts)

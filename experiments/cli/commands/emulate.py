@@ -48,13 +48,13 @@ PatchPanel = Annotated[bool, typer.Option(help="all optical links through one ci
 Series = Annotated[
     str,
     typer.Option(
-        help="in virtual time: the interval of the series of links and workers, such as 100us; "
-        "on: one that fits the run (the default there); off: no series"
+        help="in virtual time: sampling interval of the time series of links and workers, such as 100us; "
+        "on: an interval that fits the run (the default); off: no series"
     ),
 ]
 Replan = Annotated[
     bool,
-    typer.Option("--replan", help="also measure plans that InArt makes for the background traffic of --faults"),
+    typer.Option("--replan", help="also measure InArt's plans for the background traffic of --faults"),
 ]
 
 
@@ -71,7 +71,7 @@ def emulate(
     replan: Replan = False,
     series: Series = "",
 ) -> None:
-    """Plan, build the network, send real gradients through it, and compare planned with measured."""
+    """Plan, build the network, send real gradients through it, and compare planned with measured figures."""
     names = None if planners is None else split_names(planners)
     if preset:
         others = {"replan": replan, "model": job.model, "patch-panel": patch_panel, "series": series}
@@ -98,7 +98,7 @@ def refuse_beside_preset(preset: str, run: RunOptions, others: dict[str, object]
     """Raise `InputError` for an option that cannot be combined with a preset."""
     for option, value in {"faults": run.faults, "policy": run.policy, "program": run.chosen_program, **others}.items():
         if value:
-            why = "a preset has none; describe its jobs instead"
+            why = "a preset does not take this option; describe its jobs instead"
             raise InputError(f"--{option} {value} with --preset {preset}: {why}")
 
 
@@ -110,7 +110,7 @@ def emulate_preset(
     mode: str,
     others: dict[str, object],
 ) -> int:
-    """Run a paper's network and models, and return the exit code. Raises `InputError` where `others` have a value."""
+    """Run a paper's network and models, and return the exit code. Raises `InputError` if any of `others` is set."""
     refuse_beside_preset(preset, run, others)
     chosen = fabric.choice(run.seed)
     asked = PresetRun(

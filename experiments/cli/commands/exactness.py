@@ -29,16 +29,16 @@ from inakit.topo.errors import InputError
 Switches = Annotated[
     str,
     typer.Option(
-        help="virtual (in this process, without root), fast or bmv2 (a Mininet network each), auto: those of the last "
+        help="virtual (in this process, without root), fast or bmv2 (Mininet networks), auto: those of the last "
         "two that can run here, else virtual",
         autocompletion=some_worlds,
     ),
 ]
 Policies = Annotated[
-    str, typer.Option(help="slot policies, separated by commas; all without it", autocompletion=some_policies)
+    str, typer.Option(help="slot policies, separated by commas; default: all", autocompletion=some_policies)
 ]
 Levels = Annotated[str, typer.Option(help="levels of aggregation")]
-Conditions = Annotated[str, typer.Option(help="conditions such as '1 % loss,worker paused'; all without it")]
+Conditions = Annotated[str, typer.Option(help="conditions such as '1 % loss,worker paused'; default: all")]
 Fragments = Annotated[
     int | None, typer.Option(min=2, help="fragments of each run's gradient; default: 400, 2000 on fast, 200 on bmv2")
 ]
@@ -66,7 +66,7 @@ def exactness(
         worlds,
     )
     if long and fragments:
-        raise InputError(f"--long and --fragments {fragments}: choose one; --long shares 10^6 out by itself")
+        raise InputError(f"--long and --fragments {fragments}: choose one; --long divides 10^6 among the runs")
     if names == (AUTO,) and len(worlds) == 1:
         print_choice(console, AUTO, *worlds)
     found = run_matrix(chosen, shared_out(LONG, chosen) if long else fragments, console, chosen_program)

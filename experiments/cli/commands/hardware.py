@@ -1,4 +1,4 @@
-"""`inakit hardware export|diff`: plans handed to hardware, and what switches hold."""
+"""`inakit hardware export|diff`: exports plans for hardware, and compares switches with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from inakit.planner.install.plan_entries import entries
 
 Schema = Annotated[
     Path | None,
-    typer.Option("--bf-rt", help="the bf-rt.json of the chip's compiler, to which entries of BF-Runtime are held"),
+    typer.Option("--bf-rt", help="the bf-rt.json of the chip's compiler, to check entries of BF-Runtime against"),
 ]
 
 
@@ -36,7 +36,7 @@ def export(plan: PlanFolder, schema: Schema = None, program: Program = "ina") ->
 Held = Annotated[
     list[str],
     typer.Argument(
-        help="a folder with a dump of every switch; or SWITCH=DUMP, SWITCH=HOST:PORT/DEVICE (P4Runtime), some of them",
+        help="a folder with a dump of every switch; or SWITCH=DUMP or SWITCH=HOST:PORT/DEVICE for single switches",
         show_default=False,
     ),
 ]
@@ -45,9 +45,10 @@ DIFFERENT = 1
 
 
 def diff(plan: PlanFolder, held: Held, program: Program = "ina") -> None:
-    """Compare what switches hold with the plan: entries and groups that are wrong, missing, or extra.
+    """Compare the entries of switches with the plan: entries and groups that are wrong, missing, or extra.
 
-    Exit code 1 where a switch differs.
+
+    Exit code 1 if a switch differs.
     """
     (problem, made), used = load_plan_folder(plan), find_program(program)
     names = [each.switch for each in entries(problem, used.fitted(made)).switches]

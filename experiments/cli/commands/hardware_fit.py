@@ -1,4 +1,4 @@
-"""`inakit hardware fit|record`: whether plans fit chips. It needs no extra."""
+"""`inakit hardware fit|record`: whether plans fit chips. They need no extra."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from inakit.topo.files.fabric_records import find_chip
 
 OtherChip = Annotated[
     str | None,
-    typer.Option("--chip", help="the chip of every switch, in place of the fabric's: a name or a profile file"),
+    typer.Option("--chip", help="the chip of every switch, instead of the fabric's: a name or a profile file"),
 ]
 Compiled = Annotated[
     Path | None,
-    typer.Option(help="the folder that p4c's Tofino backend wrote of the P4 program: stages, memory, ALUs, PHV"),
+    typer.Option(help="the folder that p4c's Tofino backend wrote for the P4 program: stages, memory, ALUs, PHV"),
 ]
 
 NO_FIT = 1
 
 
 def fit(plan: PlanFolder, chip: OtherChip = None, compiled: Compiled = None) -> None:
-    """Whether a plan fits its switches' chips: slots, children, recirculation, entries, groups, memory.
+    """Check whether a plan fits its switches' chips: slots, children, recirculation, entries, groups, memory.
 
-    Exit code 1 where it does not.
+    Exit code 1 if it does not.
     """
     problem, made = load_plan_folder(plan)
     found = chips_fit(problem, made, None if chip is None else find_chip(chip))
@@ -58,14 +58,14 @@ def fit(plan: PlanFolder, chip: OtherChip = None, compiled: Compiled = None) -> 
 
 Logs = Annotated[
     list[Path],
-    typer.Argument(help="folders that p4c's Tofino backend wrote of p4/ina_hw/tna.p4 as it is", show_default=False),
+    typer.Argument(help="folders that p4c's Tofino backend wrote for the current p4/ina_hw/tna.p4", show_default=False),
 ]
 
 
 def record(logs: Logs) -> None:
-    """Record what the chip's compiler says that p4/ina_hw takes, for `inakit hardware fit` where it is not installed.
+    """Record the chip compiler's figures for p4/ina_hw; `inakit hardware fit` shows them without the compiler.
 
-    The record, p4/build/ina_hw.resources.json, is written anew.
+    This replaces the record, p4/build/ina_hw.resources.json.
     """
     console = Screen()
     for each in record_logs(logs):

@@ -26,29 +26,29 @@ from inakit.topo.files.quantities import parse_duration, parse_rate
 
 
 def list_labs() -> None:
-    """The labs, what students write, hours and points."""
+    """List the labs: the files that students write, hours and points."""
     for lab in LABS.values():
         points = sum(item.points for item in lab.items)
         print(f"{lab.name:10} {lab.title:40} {lab.hours:>8} hours  {points} points  {', '.join(lab.files)}")
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="a folder for what students get; labs that it has already stay")],
-    labs: Annotated[list[str] | None, typer.Option("--lab", help="only this lab (several times: these)")] = None,
+    folder: Annotated[Path, typer.Argument(help="a folder for the students' files; labs that it already has stay")],
+    labs: Annotated[list[str] | None, typer.Option("--lab", help="only this lab; can be repeated")] = None,
 ) -> None:
-    """Write what students get: tasks, figures, skeletons and the tests that they see; no solutions."""
+    """Write the students' files: tasks, figures, skeletons and the tests that they see; no solutions."""
     for path in export_labs(folder, labs or ()):
         print(f"wrote {path}")
 
 
 def grade_class(
     lab: Annotated[Path, typer.Argument(help="the folder of a lab, such as labs/2-sum")],
-    folder: Annotated[Path, typer.Argument(help="a folder with a submission, a folder or file, for each student")],
+    folder: Annotated[Path, typer.Argument(help="a folder with one submission (a folder or file) per student")],
     seed: Annotated[str, typer.Option(help="the seed of the tests: any text")] = "0",
-    per_student: Annotated[bool, typer.Option("--per-student", help="draw other tests for each student")] = False,
-    table: Annotated[Path, typer.Option(help="one line for each student")] = Path("grades.csv"),
+    per_student: Annotated[bool, typer.Option("--per-student", help="draw different tests for each student")] = False,
+    table: Annotated[Path, typer.Option(help="the table to write, a line per student")] = Path("grades.csv"),
     reports: Annotated[Path | None, typer.Option(help="a folder for each student's report, as text and JSON")] = None,
-    jobs: Annotated[int, typer.Option(min=0, help="submissions graded at a time; 0: one for each processor")] = 0,
+    jobs: Annotated[int, typer.Option(min=0, help="submissions graded at a time; 0: one per processor")] = 0,
 ) -> None:
     """Grade a whole class, several at a time, into one table."""
     for line in graded_class(ClassRequest(find_lab(lab), lab, folder, seed, per_student, table, reports, jobs)):
@@ -57,7 +57,7 @@ def grade_class(
 
 def throughput(
     program: Annotated[Path, typer.Argument(help="a compiled program of lab 3, such as pool.json")],
-    slots: Annotated[list[int] | None, typer.Option(help="a size of the pool (several times: these); 1 to 64")] = None,
+    slots: Annotated[list[int] | None, typer.Option(help="a size of the pool, 1 to 64; can be repeated")] = None,
     workers: Annotated[int, typer.Option(help="1 to 8")] = 4,
     rate: Annotated[str, typer.Option(help="rate of each link, in bit/s, such as 100M")] = "100M",
     delay: Annotated[str, typer.Option(help="delay of each link in each direction, such as 25us")] = "25us",
@@ -71,9 +71,11 @@ def throughput(
 def leaderboard(
     folder: Annotated[Path, typer.Argument(help="a folder with a submission of lab 6 for each student")],
     seed: Annotated[str, typer.Option(help="the seed of the networks: any text")] = "0",
-    table: Annotated[Path, typer.Option(help="one line for each student, the best first")] = Path("leaderboard.csv"),
+    table: Annotated[Path, typer.Option(help="the table to write, a line per student, the best first")] = Path(
+        "leaderboard.csv"
+    ),
 ) -> None:
-    """Rank the planners of lab 6 on larger networks: the mean part of a bound that no plan exceeds."""
+    """Rank the planners of lab 6 on larger networks by their mean share of a bound that no plan exceeds."""
 
     def show(entries: list[Standing]) -> None:
         for rank, entry in ranked(entries):
@@ -89,7 +91,7 @@ def fabric(
     student: Annotated[str, typer.Argument(help="your name, as it is in answers.yml")],
     folder: Annotated[Path, typer.Argument(help="the folder of lab 7")] = Path(),
 ) -> None:
-    """Write fabric.yml, the fabric of a student in lab 7: every name has another one."""
+    """Write fabric.yml, a student's fabric in lab 7: every name has a different one."""
     print(f"wrote {write_own_fabric(student, folder)}")
 
 
@@ -105,7 +107,7 @@ def mutants(
     lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")],
     seed: Annotated[str, typer.Option(help="the seed of the tests")] = "0",
 ) -> None:
-    """Grade a lab's solutions, and its wrong solutions: each has to lose its item and no other (exit code 1 if not)."""
+    """Grade a lab's solutions and wrong solutions: each must lose its item and no other (exit code 1 if not)."""
     failed = 0
     known = lab_named(lab)
     for name, trial in trials_of(known, COURSE, teacher_folder(known.name), seed):
@@ -121,13 +123,13 @@ STDOUT = Path("-")
 MISSED = 1
 
 LabFolder = Annotated[Path, typer.Argument(help="the folder of a lab, such as labs/2-sum")]
-Handed = Annotated[Path, typer.Argument(help="what a student hands in: a folder, or a file")]
-LabSeed = Annotated[str, typer.Option(help="the seed of the tests: any text; keep yours from students")]
+Handed = Annotated[Path, typer.Argument(help="a student's submission: a folder, or a file")]
+LabSeed = Annotated[str, typer.Option(help="the seed of the tests: any text; keep yours secret from students")]
 Target = Annotated[
     str,
-    typer.Option(help="what runs P4: sandbox; or, for programs that you trust, fast, virtual, kernel, bmv2"),
+    typer.Option(help="the target for P4: sandbox; for programs that you trust also fast, virtual, kernel, bmv2"),
 ]
-Emulate = Annotated[str | None, typer.Option(help="run it in Mininet, too, on fast or bmv2 (as root; labs 2 to 5)")]
+Emulate = Annotated[str | None, typer.Option(help="also run it in Mininet, on fast or bmv2 (as root; labs 2 to 5)")]
 
 
 def grade(
@@ -136,14 +138,14 @@ def grade(
     seed: LabSeed = "0",
     target: Target = "sandbox",
     emulate: Emulate = None,
-    json: Annotated[Path | None, typer.Option(help="write all as JSON to this file (-: the terminal)")] = None,
+    json: Annotated[Path | None, typer.Option(help="write everything as JSON to this file (-: the terminal)")] = None,
     gradescope: Annotated[Path | None, typer.Option(help="write Gradescope's results.json")] = None,
-    classroom: Annotated[Path | None, typer.Option(help="write what GitHub Classroom's reporter takes")] = None,
-    junit: Annotated[Path | None, typer.Option(help="write JUnit's XML")] = None,
+    classroom: Annotated[Path | None, typer.Option(help="write the input of GitHub Classroom's reporter")] = None,
+    junit: Annotated[Path | None, typer.Option(help="write JUnit XML")] = None,
 ) -> None:
     """Grade a submission of a lab: points for each item, and why some are missing (exit code 1 unless all are there).
 
-    What students hand in runs in a sandbox, without root and without a network; the same seed gives the same result.
+    Submissions run in a sandbox, without root and without a network; the same seed gives the same result.
     """
     found = grade_of(Request(find_lab(lab), lab, submission, seed, target), emulate)
     wanted = {"json": json, "gradescope": gradescope, "classroom": classroom, "junit": junit}
@@ -157,7 +159,7 @@ def grade(
 
 
 def grade_of(request: Request, emulate: str | None) -> Grade:
-    """The grade, with the run in Mininet if switches of a target are to be emulated."""
+    """Return the grade, with the run in Mininet if `emulate` names a target."""
     if emulate is None:
         return graded(request)
     check_emulation(request.lab.name, emulate)

@@ -49,8 +49,8 @@ def dump(
 Port = Annotated[int, typer.Argument(help="the number of one of its ports")]
 Output = Annotated[Path | None, typer.Option(help="a .pcap file")]
 Print = Annotated[bool, typer.Option("--print", help="print a line for each packet, decoded by scapy")]
-Seconds = Annotated[float | None, typer.Option(help="end after so many seconds")]
-Packets = Annotated[int | None, typer.Option(help="end after so many packets")]
+Seconds = Annotated[float | None, typer.Option(help="end after this many seconds")]
+Packets = Annotated[int | None, typer.Option(help="end after this many packets")]
 
 
 def capture(
@@ -62,7 +62,7 @@ def capture(
     packets: Packets = None,
     run: Network = None,
 ) -> None:
-    """Capture what arrives and leaves at a port of a switch, until Ctrl-C or the end of the network."""
+    """Capture the packets that arrive and leave at a port of a switch, until Ctrl-C or the end of the network."""
     limit = Limit(seconds, packets)
     capture_to(Screen(), find_network(run), (switch, port), output, limit, decode=print_packets)
 

@@ -1,4 +1,4 @@
-"""`inakit p4c`: the compiler that the course uses."""
+"""`inakit p4c`: the compiler for the course's programs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ FAILED = 1
 
 def p4c(
     source: Annotated[Path, typer.Argument(help="a P4 program")],
-    output: Annotated[Path | None, typer.Option("--out", "-o", help="the compiled program; default: beside it")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--out", "-o", help="the compiled program; default: beside the source")
+    ] = None,
 ) -> None:
-    """Compile a P4 program to BMv2 JSON, by the p4c that is installed, of Docker, or of the virtual machine.
+    """Compile a P4 program to BMv2 JSON, by an installed p4c, p4c in Docker, or p4c of the virtual machine.
 
     Exit code 1: the program has errors, which are shown with their lines.
     """

@@ -1,4 +1,4 @@
-"""`inakit place`: a queue of jobs on a fabric, a table of policies, and the files that planners take."""
+"""`inakit place`: places a queue of jobs on a fabric by one or more policies, and writes files that planners take."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 
 Queue = Annotated[Path, typer.Option(help="a YAML file of queued jobs, whose workers and servers are numbers")]
 By = Annotated[str, typer.Option(help="netpack, mina, first; several, separated by commas, are compared")]
-Quota = Annotated[int, typer.Option(help="jobs that a switch serves at once where INA is exclusive (mina, first)")]
-RoundTrip = Annotated[str, typer.Option(help="how long a slot is held where INA is statistical (netpack)")]
+Quota = Annotated[
+    int, typer.Option(help="jobs that a switch serves at once under policies with exclusive INA (mina, first)")
+]
+RoundTrip = Annotated[str, typer.Option(help="how long a slot is held under policies with statistical INA (netpack)")]
 At = Annotated[str | None, typer.Option(help="write the jobs that run at this time; default: when most jobs run")]
 PlacementFolder = Annotated[
     Path | None,
-    typer.Option(help="folder for placement.csv and jobs.yml, which planners take; one for each of several"),
+    typer.Option(help="folder for placement.csv and jobs.yml, which planners take; a subfolder per policy if several"),
 ]
 
 
@@ -47,7 +49,7 @@ def place(
     seed: Seed = 0,
     output: PlacementFolder = None,
 ) -> None:
-    """Place a queue of jobs that come and go: hosts for each, who has INA when, and completion times to expect."""
+    """Place a queue of jobs that come and go: the hosts of each, the jobs with INA, and expected completion times."""
     options = InaOptions(quota, parse_duration(round_trip))
     moment = None if at is None else parse_duration(at)
     place_and_print(Screen(), fabric.choice(seed), queue, split_names(by) or (by,), options, moment, output)

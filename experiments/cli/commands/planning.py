@@ -1,4 +1,4 @@
-"""`inakit plan`, `check`, `topo`, `jobs`, `design` and `planners`: all that needs no running network."""
+"""`inakit plan`, `check`, `topo`, `jobs`, `design` and `planners`: commands that need no running network."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Planner = Annotated[
     ),
 ]
 Output = Annotated[
-    Path | None, typer.Option(help="folder for plan.json and the table entries; one in it for each of several")
+    Path | None, typer.Option(help="folder for plan.json and the table entries; a subfolder per planner if several")
 ]
 
 
@@ -71,7 +71,7 @@ def plan(
     output: Output = None,
     program: Program = "ina",
 ) -> None:
-    """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
+    """Plan without running: the plan, its predicted figures, and the table entries; or compare planners."""
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
     planners = by_name(split_names(planner) or (planner,))
     for each in planners.values():
@@ -88,12 +88,12 @@ def plan(
 
 
 def write(folder: Path, made: Prepared, name: str, program: DataPlaneProgram) -> None:
-    """Write a planner's plan with its entries and all that hardware takes, and print what could not be written."""
+    """Write a planner's plan with its entries and the files for hardware, and print the reasons for missing files."""
     write_plan(folder, made.fitted(program))
     try:
         from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415, needs an extra
     except ImportError as error:
-        if (told := lacking_import(error, "what hardware takes of a plan")) is None:
+        if (told := lacking_import(error, "the export to hardware")) is None:
             raise
         Screen().print(f"{name}: {told}", highlight=False, markup=False, soft_wrap=True)
         return
@@ -102,8 +102,8 @@ def write(folder: Path, made: Prepared, name: str, program: DataPlaneProgram) ->
 
 
 PlanFile = Annotated[Path, typer.Argument(help="a plan.json")]
-FabricFile = Annotated[Path, typer.Argument(help="the fabric it is for: .yml or .graphml")]
-JobsFile = Annotated[Path, typer.Argument(help="the jobs it is for: .yml")]
+FabricFile = Annotated[Path, typer.Argument(help="the plan's fabric: .yml or .graphml")]
+JobsFile = Annotated[Path, typer.Argument(help="the plan's jobs: .yml")]
 
 
 def check(plan: PlanFile, fabric: FabricFile, jobs: JobsFile) -> None:
@@ -113,7 +113,7 @@ def check(plan: PlanFile, fabric: FabricFile, jobs: JobsFile) -> None:
 
 
 DrawnPlanner = Annotated[
-    str | None, typer.Option(help="draw this planner's trees and link loads too", autocompletion=one_planner)
+    str | None, typer.Option(help="also draw this planner's trees and link loads", autocompletion=one_planner)
 ]
 PictureName = Annotated[Path, typer.Option(help="name of the files; .png, .svg and .yml are added")]
 FABRIC = Path("fabric")
@@ -137,7 +137,7 @@ def topo(
         Screen().print(f"wrote {path}", highlight=False)
 
 
-JobsFileToWrite = Annotated[Path | None, typer.Option(help="a new .yml file; without it the jobs are printed")]
+JobsFileToWrite = Annotated[Path | None, typer.Option(help="a new .yml file; default: print the jobs")]
 
 
 def jobs(
@@ -147,7 +147,7 @@ def jobs(
     seed: Seed = 0,
     output: JobsFileToWrite = None,
 ) -> None:
-    """Write a file of jobs to begin with: the single job that is run without --jobs, every key explained."""
+    """Write a starter file of jobs: the single job that is run without --jobs, with every key explained."""
     problem = build_problem(fabric.choice(seed), job.sized(seed, iterations))
     if output is None:
         print(jobs_text(problem, fabric.topo), end="")
@@ -157,7 +157,7 @@ def jobs(
 
 
 def run_design(cluster: SwitchCluster, job: Job, options: Options, output: Path | None, console: Console) -> Design:
-    """Find the network, print what it is worth, and write it to the folder `output`."""
+    """Find the network, print its rate, and write it to the folder `output`."""
     with working(console, "designing the network"):
         designed = designed_network(cluster, FRAGMENT, options, job)
     run = prepare(designed.problem, designed.plan)
@@ -173,7 +173,7 @@ def run_design(cluster: SwitchCluster, job: Job, options: Options, output: Path 
 
 
 def why(cluster: SwitchCluster, designed: Design) -> str:
-    """The reason why the rate is not higher, in words."""
+    """The reason why the rate is not higher."""
     flows = round(cluster.capacity_bps / designed.rate_bps)
     if flows == 1:
         return "no rate is higher: it is that of a worker's link"
@@ -183,13 +183,13 @@ def why(cluster: SwitchCluster, designed: Design) -> str:
 
 
 Aggregators = Annotated[int, typer.Option(help="switches that aggregate")]
-Common = Annotated[int, typer.Option(help="switches that do not")]
+Common = Annotated[int, typer.Option(help="switches that do not aggregate")]
 Ports = Annotated[int, typer.Option(help="ports of every switch")]
-Workers = Annotated[int, typer.Option(help="workers, beside the one parameter server")]
+Workers = Annotated[int, typer.Option(help="workers, besides the one parameter server")]
 Capacity = Annotated[str, typer.Option(help="capacity of every link")]
 Layers = Annotated[int, typer.Option(help="the most switches on a path to the parameter server")]
-TimeLimit = Annotated[float, typer.Option(help="seconds for the solver, where only a solver can decide")]
-DesignFolder = Annotated[Path | None, typer.Option(help="folder for fabric, jobs, plan, entries, picture")]
+TimeLimit = Annotated[float, typer.Option(help="seconds for the solver, in cases that only a solver can decide")]
+DesignFolder = Annotated[Path | None, typer.Option(help="folder for the fabric, jobs, plan, entries and picture")]
 
 
 def design(
@@ -212,7 +212,7 @@ def design(
 
 
 Load = Annotated[
-    bool, typer.Option("--load", help="run the code of all planners, to show their options and why some cannot be used")
+    bool, typer.Option("--load", help="load all planners, to show their options and why some cannot be used")
 ]
 
 
@@ -221,20 +221,20 @@ def list_planners(load: Load = False) -> None:
     for name, line in KIT.items():
         print(f"{name:16} {line.summary}{options_of(METHODS[name]) if load else ''}")
     if OWN:
-        print("\nplanners of your own, which take part in every comparison:")
+        print("\nyour own planners, which take part in every comparison:")
     for name in OWN:
         print(f"{name:16} {own_line(name, load=load)}")
     print("\nschedulers of optical circuits (P4INC-AOI), for `inakit reproduce p4inc-aoi`:")
     for name, line in SCHEDULERS.items():
         print(f"{name:16} {line.summary}")
-    print("\n`inakit design` chooses the network itself, for a cluster of optical links (ATRO).")
+    print("\n`inakit design` also chooses the network, for a cluster of optical links (ATRO).")
     if not load:
-        print("`inakit planners --load` shows options too, and whether planners of your own can be used.")
-    print("`inakit planners new mine.py` writes a planner of your own, for `--planner ./mine.py`.")
+        print("`inakit planners --load` also shows options, and whether your own planners can be used.")
+    print("`inakit planners new mine.py` writes a starter planner, for `--planner ./mine.py`.")
 
 
 def own_line(name: str, *, load: bool) -> str:
-    """What is said of a planner of one's own: where it comes from, and with its code run the summary or the error."""
+    """The text after the name of a user-defined planner: its origin or, once it is loaded, its summary or its error."""
     own = OWN[name]
     if not load and not own.clash:
         return own.where
@@ -245,7 +245,7 @@ def own_line(name: str, *, load: bool) -> str:
 
 
 def options_of(method: Method[Any]) -> str:
-    """The options that may follow a planner's name, as in `soar:switches=8`, with what they are otherwise."""
+    """The options that can follow a planner's name, as in `soar:switches=8`, with their defaults."""
     known = [f"{key}={getattr(method.options(), key)}" for key in own_options(method)]
     return f" [:{', :'.join(known)}]" if known else ""
 
@@ -253,10 +253,10 @@ def options_of(method: Method[Any]) -> str:
 def new(
     file: Annotated[Path, typer.Argument(help="a new .py file")] = Path("mine.py"),
     package: Annotated[
-        Path | None, typer.Option(help="a folder such as ina-mine: a package with pyproject.toml and a test instead")
+        Path | None, typer.Option(help="write a package with pyproject.toml and a test into this folder instead")
     ] = None,
 ) -> None:
-    """Write a planner of your own to begin with: a file, or a package of its own."""
+    """Write a starter planner: a file, or a package."""
     if package is not None:
         name = write_package(package, KIT)
         print(f"wrote {package}: install it with `pip install --editable {package}`, and try it:")

@@ -1,4 +1,4 @@
-"""`inakit report`: the page of a run, of several, or of a study."""
+"""`inakit report`: the page of a run, of several runs, or of a study."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def report(paths: Paths, output: Output = None, results: Results = RESULTS) -> N
     """Write one page that shows a run, compares several, or shows a study. Any browser opens it, without a network."""
     if any(is_study(path) for path in paths):
         if len(paths) > 1:
-            raise InputError(f"{len(paths)} studies or runs at once: a study is shown by itself, runs can be compared")
+            raise InputError(f"{len(paths)} studies or runs at once: give one study alone, or several runs to compare")
         from inakit.experiments.study.study_report import report_study  # noqa: PLC0415, only studies need an extra
 
         written = report_study(paths[0], results, output)

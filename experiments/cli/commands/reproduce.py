@@ -32,21 +32,21 @@ from inakit.planner.registry import OWN, find_method
 from inakit.topo.errors import InputError
 
 Paper = Annotated[
-    str | None, typer.Argument(help="goat, p4inc-aoi, ...; without it all figures are listed", autocompletion=one_paper)
+    str | None, typer.Argument(help="goat, p4inc-aoi, ...; default: list all figures", autocompletion=one_paper)
 ]
 FigureName = Annotated[
-    str | None, typer.Argument(help="a figure of the paper; without it they are listed", autocompletion=one_figure)
+    str | None, typer.Argument(help="a figure of the paper; default: list them", autocompletion=one_figure)
 ]
 Simulated = Annotated[bool, typer.Option("--simulated", help="all figures of the paper that need no network")]
 FigureScale = Annotated[
     str | None,
-    typer.Option("--scale", help="scale of rates and sizes (1: the paper's own), for some figures by packets"),
+    typer.Option("--scale", help="scale of rates and sizes (1: the paper's), for some figures by packets"),
 ]
 PlannerFiles = Annotated[
     str,
     typer.Option(
-        help="files of planners that take part as well, separated by commas: ./mine.py; those of planner/own and "
-        "packages always do"
+        help="files of further planners to compare, separated by commas: ./mine.py; those of planner/own and "
+        "packages always take part"
     ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="fewer and shorter runs")]
@@ -78,9 +78,11 @@ def reproduce(
 
 
 def add_planners(files: Iterable[str], console: Console) -> None:
-    """Let planner files take part in figures, and print which planners of one's own cannot. Raises `InputError`."""
+    """Let planner files take part in figures, and print the user-defined planners that cannot. Raises `InputError`."""
     for file in files:
         if not is_path(file):
-            raise InputError(f"--planners {file}: a file is expected, such as ./mine.py; others take part anyway")
+            raise InputError(
+                f"--planners {file}: a file is expected, such as ./mine.py; other planners take part anyway"
+            )
         find_method(OWN.add(file))
     print_unusable(console)

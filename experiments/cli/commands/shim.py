@@ -6,5 +6,5 @@ from inakit.switch.server.serve import make_shim
 
 
 def shim() -> None:
-    """Print a folder with `simple_switch` and `simple_switch_grpc` that are the kit's: PATH=$(inakit shim):$PATH."""
+    """Print a folder in which `simple_switch` and `simple_switch_grpc` are the kit's: PATH=$(inakit shim):$PATH."""
     print(make_shim())

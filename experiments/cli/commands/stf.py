@@ -24,7 +24,7 @@ def stf(
     test: Annotated[Path, typer.Argument(help="a test in p4c's Simple Test Framework format")],
     target: Target = "fast",
     trace: Annotated[
-        bool, typer.Option("--trace", help="tell what happens to each packet: states, keys, hits, actions, fields")
+        bool, typer.Option("--trace", help="trace each packet: states, keys, hits, actions, fields")
     ] = False,
 ) -> None:
     """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""

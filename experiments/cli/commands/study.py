@@ -18,10 +18,10 @@ from inakit.experiments.study.commands import run_file, show_file
 On = Annotated[
     str, typer.Option(help="loky: processes of this machine; dask:tcp://HOST:8786; submitit:slurm,timeout_min=60")
 ]
-Processes = Annotated[int | None, typer.Option(min=1, help="runs at once; default: one for each processor")]
+Processes = Annotated[int | None, typer.Option(min=1, help="runs at once; default: one per processor")]
 Again = Annotated[
     str,
-    typer.Option(help="runs to repeat though they are kept: failed, all, or the first letters of their names"),
+    typer.Option(help="kept runs to repeat: failed, all, or the first letters of their names"),
 ]
 
 INCOMPLETE = 1
@@ -34,13 +34,13 @@ def run(
     again: Again = "",
     results: Results = RESULTS,
 ) -> None:
-    """Run what is not kept yet, and write the table. Exit code 1 where a run failed or is not VALID."""
+    """Run what has no result yet, and write the table. Exit code 1 if a run failed or is not VALID."""
     raise typer.Exit(0 if run_file(file, on, processes, again, results, Screen()) else INCOMPLETE)
 
 
 def show(
     file: Annotated[Path, typer.Argument(help="a study file, which `inakit study new` writes")],
-    by: Annotated[str, typer.Option(help="keys of a group, separated by commas; default: those of the file")] = "",
+    by: Annotated[str, typer.Option(help="keys to group by, separated by commas; default: those of the file")] = "",
     of: Annotated[str, typer.Option(help="figures, separated by commas; default: those of the file")] = "",
     against: Annotated[str, typer.Option(help="the planner with which others are compared; default: the first")] = "",
     results: Results = RESULTS,

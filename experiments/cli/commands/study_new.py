@@ -12,6 +12,6 @@ from inakit.experiments.study.setting import write_starter
 
 
 def new(file: Annotated[Path, typer.Argument(help="a new .yml file")] = Path("study.yml")) -> None:
-    """Write a study file to begin with, every key explained."""
+    """Write a starter study file, with every key explained."""
     write_starter(file)
     Screen().print(f"wrote {file}; run it: inakit study run {file}", highlight=False, soft_wrap=True)

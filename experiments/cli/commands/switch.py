@@ -1,4 +1,4 @@
-"""`inakit switch compare|ptf|replay|network`: one switch on its own, or a course's network."""
+"""`inakit switch compare|ptf|replay|network`: a single switch, or a course's network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAILED = 1
 
 
 def say(line: str) -> None:
-    """Print a line that is no result."""
+    """Print a line to standard error, as it is no result."""
     print(line, file=sys.stderr)
 
 
@@ -38,25 +38,24 @@ UNDECIDED = 4
 def compare(
     program: Program,
     targets: Annotated[str, typer.Option(help="two of fast, interpreted, kernel and bmv2")] = "fast,bmv2",
-    packets: Annotated[int, typer.Option(min=1, help="how many")] = 1000,
+    packets: Annotated[int, typer.Option(min=1, help="number of packets")] = 1000,
     commands: Annotated[
         Path | None,
-        typer.Option(
-            help="a file of simple_switch_CLI's commands, or a s1-runtime.json; without it, entries are random"
-        ),
+        typer.Option(help="a file of simple_switch_CLI commands, or an s1-runtime.json; default: random entries"),
     ] = None,
     limit: Annotated[
         list[str] | None,
-        typer.Option(help="HEADER.FIELD=MOST or ACTION.PARAMETER=MOST, for indices of registers or counters"),
+        typer.Option(help="HEADER.FIELD=MOST or ACTION.PARAMETER=MOST, limits an index of registers or counters"),
     ] = None,
     headers: Annotated[
-        str, typer.Option("--with", help="headers that every packet has, if the program reads them unchecked: tcp,ipv4")
+        str, typer.Option("--with", help="headers of every packet, if the program reads them unchecked: tcp,ipv4")
     ] = "",
-    seed: Annotated[int, typer.Option(help="decides packets and entries")] = 0,
+    seed: Annotated[int, typer.Option(help="the seed of packets and entries")] = 0,
 ) -> None:
-    """Give random packets that the program's parser knows to two targets: do they send the same?
+    """Send the same random packets to two targets, and compare their output.
 
-    Exit code 1: DIFFERENT; 4: undecided, for packets were LOST, or one target is UNSTEADY (clocks, random numbers).
+    The program's parser accepts the packets. Exit code 1: DIFFERENT; 4: undecided, because packets were LOST or one
+    target is UNSTEADY (clocks, random numbers).
     """
     names = tuple(name.strip() for name in targets.split(","))
     if len(names) != 2:
@@ -85,7 +84,7 @@ def show(found: Comparison) -> None:
 
 
 def parse_limit(text: str) -> tuple[str, int]:
-    """The field's name and its largest value in a text `HEADER.FIELD=MOST`. Raises `InputError`."""
+    """Parse `HEADER.FIELD=MOST` to the field's name and its largest value. Raises `InputError`."""
     name, _, most = text.partition("=")
     if not most.isdecimal():
         raise InputError(f"--limit {text}: expected HEADER.FIELD=MOST, such as --limit ina.slot=511")
@@ -94,17 +93,18 @@ def parse_limit(text: str) -> tuple[str, int]:
 
 def ptf(
     tests: Annotated[Path, typer.Argument(help="a folder of PTF's tests")],
-    more: Annotated[
-        list[str] | None, typer.Argument(help="arguments of PTF itself: names of tests, -t PARAMETERS")
-    ] = None,
+    more: Annotated[list[str] | None, typer.Argument(help="arguments for PTF: names of tests, -t PARAMETERS")] = None,
     program: Annotated[Path | None, typer.Option(help="a P4 program as BMv2 JSON, if no test loads one")] = None,
     commands: Annotated[
-        Path | None, typer.Option(help="a file of simple_switch_CLI's commands, or a s1-runtime.json, for the start")
+        Path | None,
+        typer.Option(help="a file of simple_switch_CLI commands, or an s1-runtime.json, to load at the start"),
     ] = None,
-    ports: Annotated[int, typer.Option(min=1, help="how many, counted from 0")] = 8,
+    ports: Annotated[int, typer.Option(min=1, help="number of ports, counted from 0")] = 8,
     cpu_port: Annotated[int | None, typer.Option(help="the port of packets from and to controllers")] = None,
     grpc: Annotated[str | None, typer.Option(help="ADDRESS:PORT of P4Runtime, for tests that use it")] = None,
-    thrift_port: Annotated[int | None, typer.Option(help="of simple_switch's Thrift, for tests that use it")] = None,
+    thrift_port: Annotated[
+        int | None, typer.Option(help="the port of simple_switch's Thrift, for tests that use it")
+    ] = None,
     kernel: Annotated[bool, typer.Option("--kernel", help="run the program in the kernel; needs root")] = False,
 ) -> None:
     """Run PTF's tests against a switch in PTF's own process, or in the kernel, without veths (exit code: PTF's)."""
@@ -115,19 +115,19 @@ def ptf(
 
 def replay(
     program: Program,
-    given: Annotated[list[str], typer.Option("--in", help="PORT:FILE.pcap, as often as there are ports")],
+    given: Annotated[list[str], typer.Option("--in", help="PORT:FILE.pcap; repeat for each port")],
     output: Annotated[Path, typer.Option("--out", help="a new folder, for port0.pcap, port1.pcap, ...")],
     commands: Annotated[
-        Path | None, typer.Option(help="a file of simple_switch_CLI's commands, or a s1-runtime.json")
+        Path | None, typer.Option(help="a file of simple_switch_CLI commands, or an s1-runtime.json")
     ] = None,
     target: Target = "fast",
 ) -> None:
-    """Give a switch the packets of pcap files, in the order of their times; keep what leaves each port."""
+    """Send the packets of pcap files to a switch, in the order of their times; keep what each port sends."""
     pcaps = dict(map(parse_pcap, given))
     if len(pcaps) < len(given):
         raise InputError(f"--in {' --in '.join(given)}: one file per port; join those of one port with mergecap")
     if target in IN_REAL_TIME:
-        say(f"--target {target} has the machine's time: for the program, packets come one right after the other")
+        say(f"--target {target} runs in real time: the gaps between the packets of the files are not kept")
     replayed = replayed_by(program, commands, pcaps, output, target, skipped=say)
     console = Screen(highlight=False)
     for port in sorted({*replayed.arrived, *replayed.left}):
@@ -138,18 +138,22 @@ def replay(
 def network(
     file: Annotated[Path, typer.Argument(help="topology.json of p4lang's tutorials, or p4app.json of p4-utils")],
     program: Annotated[
-        Path | None, typer.Option(help="what all switches run: BMv2 JSON, or P4 source where p4c is installed")
+        Path | None, typer.Option(help="the program of all switches: BMv2 JSON, or P4 source if p4c is installed")
     ] = None,
-    thrift: Annotated[bool, typer.Option("--thrift", help="switches take Thrift at ports from 9090 on")] = False,
-    grpc: Annotated[bool, typer.Option("--p4runtime", help="switches take P4Runtime at ports from 9559 on")] = False,
+    thrift: Annotated[
+        bool, typer.Option("--thrift", help="serve Thrift for each switch, at ports from 9090 on")
+    ] = False,
+    grpc: Annotated[
+        bool, typer.Option("--p4runtime", help="serve P4Runtime for each switch, at ports from 9559 on")
+    ] = False,
     run: Annotated[
-        list[str] | None, typer.Option(help="a line for the command line of the network, which then ends")
+        list[str] | None, typer.Option(help="a line for the network's command line; the network then ends")
     ] = None,
     pingall: Annotated[
         bool, typer.Option("--pingall", help="ping between all hosts, and end (exit code 1: lost)")
     ] = False,
 ) -> None:
-    """Start a course's network of hosts and P4 switches, filled as its files say, and open a command line."""
+    """Start a course's network of hosts and P4 switches with the entries of its files, and open a command line."""
     check_mininet()
     plan = read_network(file, program)
     with RunningNetwork(plan, Doors(thrift, grpc)) as started:
@@ -158,14 +162,14 @@ def network(
         for switch in started.switches:
             print(f"{switch.name}: {switch.runs}")
         for script in plan.scripts:
-            say(f"to be run beside the network, in another terminal: {script}")
+            say(f"run this beside the network, in another terminal: {script}")
         if pingall:
             raise typer.Exit(FAILED if started.lost() else 0)
         talk(started, run or ())
 
 
 def talk(started: RunningNetwork, lines: Sequence[str]) -> None:
-    """Give the network's command line these lines, or, without any, open it."""
+    """Give these lines to the network's command line or, without lines, open it."""
     from inakit.switch.networks.network_cli import NetworkCli  # noqa: PLC0415, needs Mininet
 
     if not lines:

@@ -32,7 +32,9 @@ TrainedPlanners = Annotated[
 Epochs = Annotated[int, typer.Option(help="passes over the training data")]
 Batch = Annotated[int, typer.Option(help="samples per worker and iteration")]
 Hidden = Annotated[str, typer.Option(help="units of the model's hidden layers, separated by commas")]
-Compute = Annotated[float, typer.Option(help="how long workers compute in an iteration; 0: as long as it takes here")]
+Compute = Annotated[
+    float, typer.Option(help="seconds that workers compute per iteration; 0: as measured on this machine")
+]
 FrameworkName = Annotated[str, typer.Option(help="numpy, or torch (DDP with a communication hook)")]
 
 

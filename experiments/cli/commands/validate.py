@@ -19,10 +19,12 @@ SiteFile = Annotated[
     Path | None, typer.Argument(help="a site's file, which --starter writes", show_default=False, metavar="SITE.YML")
 ]
 Starter = Annotated[
-    Path | None, typer.Option(help="write site.yml, fabric.yml and jobs.yml to begin with into this folder")
+    Path | None, typer.Option(help="write a starter site.yml, fabric.yml and jobs.yml into this folder")
 ]
-On = Annotated[str, typer.Option(help="where failures are planned: loky (processes of this machine), dask:, submitit:")]
-Processes = Annotated[int | None, typer.Option(min=1, help="processes; default: one for each processor")]
+On = Annotated[
+    str, typer.Option(help="the engine for planning failures: loky (processes of this machine), dask:, submitit:")
+]
+Processes = Annotated[int | None, typer.Option(min=1, help="processes; default: one per processor")]
 
 DOES_NOT_HOLD = 1
 
@@ -36,10 +38,10 @@ def validate(
 ) -> None:
     """Judge a network before it is bought: plans, chips, virtual time, and every single failure.
 
-    Exit code 0 where it holds, 1 where it does not. What is done is kept; after Ctrl-C the same command goes on.
+    Exit code 0 if the site holds, 1 if it does not. Results are kept; after Ctrl-C the same command continues.
     """
     if (site is None) == (starter is None):
-        raise InputError("give a site's file; or --starter FOLDER, which writes one to begin with")
+        raise InputError("give a site's file; or --starter FOLDER, which writes a starter")
     if starter is not None:
         start(starter, Screen())
     elif site is not None:

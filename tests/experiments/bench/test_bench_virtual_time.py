@@ -39,9 +39,9 @@ def test_the_table_has_ratios_to_what_targets_did() -> None:
     rates = [Measurement("bmv2", FORWARDING, 1, 0.0, 20_000.0), Measurement("fast", FORWARDING, 1, 0.0, 200_000.0)]
     assert cells_of(hops_table(speed, rates)) == [
         ["engine and switches", "2,000,000", "40,000", "400,000", "50.0", "5.0"],
-        ["the endpoints, too", "500,000", "40,000", "400,000", "12.5", "1.2"],
+        ["with the endpoints", "500,000", "40,000", "400,000", "12.5", "1.2"],
     ]
-    assert cells_of(hops_table(speed, [])) == [["engine and switches", "2,000,000"], ["the endpoints, too", "500,000"]]
+    assert cells_of(hops_table(speed, [])) == [["engine and switches", "2,000,000"], ["with the endpoints", "500,000"]]
 
 
 def test_the_network_that_is_timed() -> None:

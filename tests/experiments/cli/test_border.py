@@ -143,17 +143,19 @@ OF_ANYBODY = (
         VIRTUAL,
         ("without a home folder", "XDG_CACHE_HOME"),
     ),
-    Border("memory", "lacking.memory(8 << 20)", "plan --topo fattree --k 24", ("no more memory", "ulimit -v")),
-    Border("folder is gone", "gone()", "plan", ("the folder in which this command was started is gone", "cd to")),
+    Border("memory", "lacking.memory(8 << 20)", "plan --topo fattree --k 24", ("out of memory", "ulimit -v")),
+    Border(
+        "folder is gone", "gone()", "plan", ("the folder in which this command was started no longer exists", "cd to")
+    ),
     Border("output full", "lacking.streams(1, instead='/dev/full')", "plan", ("No space left", "another file")),
     Border("help full", "lacking.streams(1, instead='/dev/full')", "--help", ("No space left", "another file")),
-    Border("empty planner", "", "plan --planner ''", ("--planner is empty", "leave it out")),
-    Border("empty fabric", "", "plan --topo ''", ("--topo is empty", "leave it out")),
-    Border("empty results", "", f"{VIRTUAL} --results=", ("--results is empty", "leave it out")),
-    Border("empty file", "", "plan --jobs ''", ("--jobs is empty", "leave it out")),
-    Border("empty output", "", "plan --output ''", ("--output is empty", "leave it out")),
-    Border("empty argument", "", "labs start ''", ("an argument is empty", "leave it out")),
-    Border("empty study", "", "study run ''", ("an argument is empty", "leave it out")),
+    Border("empty planner", "", "plan --planner ''", ("--planner is empty", "omit it")),
+    Border("empty fabric", "", "plan --topo ''", ("--topo is empty", "omit it")),
+    Border("empty results", "", f"{VIRTUAL} --results=", ("--results is empty", "omit it")),
+    Border("empty file", "", "plan --jobs ''", ("--jobs is empty", "omit it")),
+    Border("empty output", "", "plan --output ''", ("--output is empty", "omit it")),
+    Border("empty argument", "", "labs start ''", ("an argument is empty", "omit it")),
+    Border("empty study", "", "study run ''", ("an argument is empty", "omit it")),
 )
 HELP = """
 import os, shutil, stat
@@ -247,7 +249,7 @@ def test_a_module_of_the_users_in_the_way_is_named(name: str, tmp_path: Path) ->
         check=False,
     )
     assert done.returncode == 2, done
-    assert done.stderr.startswith(f"inakit: {own}: this module is found in the place of ")
+    assert done.stderr.startswith(f"inakit: {own}: this module shadows ")
     assert f"'{name}': rename it, or start inakit from another folder" in done.stderr
     assert done.stderr.count("\n") == 1
 
@@ -314,7 +316,7 @@ def test_no_error_of_the_system_is_a_traceback(
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (MemoryError(), "no more memory"),
+        (MemoryError(), "out of memory"),
         (RuntimeError("can't start new thread"), "ulimit -u"),
         (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "ulimit -u"),
         (ValueError("a\nb"), "ValueError: a b (test_border.py:"),

@@ -145,6 +145,6 @@ def test_a_plan_is_written_without_what_only_hardware_takes(tmp_path: Path) -> N
     done = in_a_new_process(f"plan --topo leafspine --output {tmp_path}", without(*EXTRAS))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith(
-        "aro: what hardware takes of a plan needs protobuf, which is not installed: pip install 'inakit[hardware]'\n"
+        "aro: the export to hardware needs protobuf, which is not installed: pip install 'inakit[hardware]'\n"
     )
     assert {path.name for path in tmp_path.iterdir()} == {"plan.json", "fabric.yml", "jobs.yml", "entries"}

@@ -34,7 +34,7 @@ from inakit.traffic.endpoints.worker import WorkerMemory, worker_sender
 from inakit.traffic.sockets.ports import HostPort
 from inakit.traffic.wire.packet_format import FRAGMENT
 
-MISPLACED = "bfrt/ is not the plan on a chip yet: port"
+MISPLACED = "bfrt/ differs from the plan: port"
 
 
 def inakit(*words: str | Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
@@ -149,7 +149,7 @@ def test_a_collective_has_no_files_of_hosts_and_that_is_told(tmp_path: Path) -> 
 
     told = write_handover(tmp_path, *planned("ring"))
     assert [line for line in told if not line.startswith(MISPLACED)] == [
-        "job 1: no files of its hosts, for it is a collective; plan.json has the steps of its ranks"
+        "job 1: no files of its hosts, because it is a collective; plan.json has the steps of its ranks"
     ]
 
 

@@ -203,7 +203,7 @@ def test_plans_that_are_not_proven_are_told() -> None:
     late = replace(proven, unproven=True, weathered=(weathered(), replace(weathered(), unproven=True)))
     (told,) = unproven(late)
     assert told.startswith(
-        "aro: not proven to be the best: the plan without failures, those under 1 of 2 failures; the solver's time"
+        "aro: not proven optimal: the plan without failures, those under 1 of 2 failures; the solver's time"
     )
     assert weathered_of(Failure(("s1",)), row_under_failure(unproven=True), None).unproven
 
@@ -233,12 +233,12 @@ def weathered(state: str = ANEW, lost: dict[int, str] | None = None, error: str 
         (
             Margins(keeps=0.5),
             weathered(j1=4e9, j2=2e9),
-            "switch s1 fails: job 1 keeps 40% of its rate, 50% is asked for",
+            "switch s1 fails: job 1 keeps 40% of its rate, 50% is required",
         ),
         (
             Margins(keeps=0, least_rate=2e9),
             weathered(j1=1e9, j2=2e9),
-            "switch s1 fails: job 1 sends at 1 Gbit/s, at least 2 Gbit/s is asked for",
+            "switch s1 fails: job 1 sends at 1 Gbit/s, at least 2 Gbit/s is required",
         ),
         (Margins(), weathered(NO_PLAN, error="too small"), "switch s1 fails: no plan for the other jobs (too small)"),
         (Margins(), weathered(lost={2: "cut off"}, j1=1e10), "switch s1 fails: job 2 stops (cut off)"),
@@ -265,7 +265,7 @@ def test_virtual_time_and_links_without_room_are_named() -> None:
 def test_links_that_are_fuller_than_asked_for_are_named(tmp_path: Path) -> None:
     given = site(margins=Margins(free=0.2), withstand=Withstand((), ()), simulate=Simulate(worst=0, fragments=8))
     reasons = validated(given, tmp_path).reasons["atp"]
-    assert "link h1-leaf1: 100% of it is used, 20% is to be left free" in reasons
+    assert "link h1-leaf1: 100% of it is used, 20% must stay free" in reasons
 
 
 def test_a_planner_without_a_plan_is_told_and_others_are_judged(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_the_starter_is_a_site_and_is_never_written_over(run: Command, tmp_path:
     found = load_site(tmp_path / "new" / "site.yml")
     assert found.planners == ("aro", "atp")
     assert found.withstand == Withstand(hosts_may_be_cut_off=True)
-    with pytest.raises(InputError, match=r"site\.yml is there already"):
+    with pytest.raises(InputError, match=r"site\.yml already exists"):
         write_starter(tmp_path / "new")
 
 
@@ -337,7 +337,7 @@ def test_two_validations_do_not_write_into_one_folder(run: Command, tmp_path: Pa
     with one_validation(results / "sites" / tmp_path.name):
         code, told = run("validate", tmp_path / "site.yml", "--results", results)
     assert code == 2
-    assert "another validation is writing there: wait until it has ended, or choose another --results" in told
+    assert "another validation is writing there: wait until it ends, or choose another --results" in told
     assert not list(results.rglob("*.json"))
 
 
@@ -395,7 +395,7 @@ def test_a_wrong_file_gets_one_line_with_the_place_and_the_remedy(
 
 
 def test_a_command_without_a_site_or_with_too_much_is_told_what_to_give(run: Command, tmp_path: Path) -> None:
-    assert run("validate") == (2, "inakit: give a site's file; or --starter FOLDER, which writes one to begin with\n")
+    assert run("validate") == (2, "inakit: give a site's file; or --starter FOLDER, which writes a starter\n")
     code, told = run("validate", tmp_path / "none.yml")
     assert (code, "--starter" in told) == (2, True)
 
@@ -407,7 +407,7 @@ def test_an_interrupted_validation_says_that_it_goes_on(tmp_path: Path, monkeypa
     monkeypatch.setattr("inakit.experiments.hardware.validation.simulated", interrupted)
     with pytest.raises(KeyboardInterrupt) as ended:
         validated(site(withstand=Withstand((("h1", "leaf1"),), ())), tmp_path)
-    assert ended.value.__notes__ == ["what is done of site small is kept: the same command goes on"]
+    assert ended.value.__notes__ == ["the results of site small so far are kept: the same command continues"]
     assert len(list((tmp_path / "studies" / "kept").rglob("*.json"))) == 1
 
 

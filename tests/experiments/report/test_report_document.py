@@ -224,7 +224,7 @@ def test_what_is_no_folder_of_a_run_is_told_so(
     for words, says in (
         (["nothing"], "no such folder"),
         ([str(tmp_path)], "is not the folder of a run"),
-        (["a.yml", "b.yml"], "a study is shown by itself"),
+        (["a.yml", "b.yml"], "give one study alone"),
     ):
         monkeypatch.setattr("sys.argv", ["inakit", "report", *words])
         with pytest.raises(SystemExit) as ended:

@@ -58,7 +58,7 @@ def test_a_range_has_both_ends() -> None:
         ("varies:\n  - planner: [aro, atpp]\n", "line 3: .*unknown planner 'atpp': did you mean 'atp'"),
         ("varies:\n  - seed: []\n", "line 3: varies.0..seed: .*expected a list, or a range"),
         ("varies:\n  - seed: [one]\n", "line 3: varies.0..seed: 'one': expected a list"),
-        ("varies:\n  - seed: [1]\n  - seed: [2]\n", "line 4: varies.1..seed: varies in an item above as well"),
+        ("varies:\n  - seed: [1]\n  - seed: [2]\n", "line 4: varies.1..seed: also varies in an item above"),
         ("varies:\n  - {}\n", "line 3: varies.0.: nothing varies here"),
         ("stays: {world: virtaul}\nvaries:\n  - seed: [1]\n", "line 2: stays.world: .*did you mean 'virtual'"),
         ("stays: {fabric: fatree}\nvaries:\n  - seed: [1]\n", "stays.fabric: .*did you mean 'fattree'"),
@@ -82,7 +82,7 @@ def test_the_starter_is_a_study_that_explains_every_key(tmp_path: Path) -> None:
     assert study.groups == ("fabric", "workers", "planner")
     for key in type(study.stays).model_fields:
         assert f"\n#   {key} " in starter_text()
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         write_starter(tmp_path / "study.yml")
 
 

@@ -83,7 +83,7 @@ def test_a_sweep_that_is_ended_says_how_many_of_its_trials_are_kept(
     monkeypatch.setattr("inakit.experiments.sweeps.run_trials.keep_here", Interruption(3, ending))
     with pytest.raises(ending) as ended:
         run_trials(wanted, kept(tmp_path), Loky(1), Console(file=StringIO()), "test")
-    assert ended.value.__notes__ == ["test: 2 of 5 are kept, and the same command goes on"]
+    assert ended.value.__notes__ == ["test: 2 of 5 are kept, and the same command continues"]
 
 
 class Interruption:
