@@ -1,6 +1,6 @@
-"""Writes a planner to begin with: a file, or a package of its own that is ready to be installed and published.
+"""Write a new planner: a file, or a package of its own that is ready to be installed and published.
 
-The planner is `racks_in_turn.py` of this folder under another name; planner/README.md shows all that is written.
+The planner is `racks_in_turn.py` of this folder under another name; planner/README.md shows all files.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_plans_are_valid_and_the_same_again() -> None:
 
 
 def planner_text(name: str) -> str:
-    """The text of a planner file: the example under that name."""
+    """The text of a planner file: the example under the given name."""
     return Path(__file__).with_name("racks_in_turn.py").read_text().replace(EXAMPLE, name)
 
 
@@ -62,7 +62,7 @@ def package_texts(package: str, planner: str) -> dict[str, str]:
 
 
 def write_planner(file: Path, taken: Container[str]) -> str:
-    """Write a new planner file; the planner's name. Raises `InputError` if the file or the name is there already."""
+    """Write a new planner file; return the planner's name. Raises `InputError` if the file or the name exists."""
     if file.suffix != ".py":
         raise InputError(f"{file}: a planner is a .py file, such as {file}.py; a package: --package {file}")
     name = file.stem.replace("_", "-")
@@ -72,9 +72,9 @@ def write_planner(file: Path, taken: Container[str]) -> str:
 
 
 def write_package(folder: Path, taken: Container[str]) -> str:
-    """Write a new package in a folder of its name, such as `ina-mine`; its planner's name, here `mine`.
+    """Write a new package in a folder of its name, such as `ina-mine`; return its planner's name, here `mine`.
 
-    Raises `InputError` if a file or the name is there already.
+    Raises `InputError` if a file or the name exists.
     """
     package = folder.absolute().name
     name = package.replace("_", "-").removeprefix("inakit-").removeprefix("ina-")
@@ -86,7 +86,7 @@ def write_package(folder: Path, taken: Container[str]) -> str:
 
 
 def check_name(given: str, name: str, taken: Container[str]) -> None:
-    """Raise `InputError` for a name of the kit's, and for one that is no planner's."""
+    """Raise `InputError` for a name of the kit's, and for one that is not valid."""
     if not NAME.fullmatch(given):
         raise InputError(f"'{given}': a planner's name has letters, digits, - and _, and begins with a letter")
     if name in taken:
@@ -94,7 +94,7 @@ def check_name(given: str, name: str, taken: Container[str]) -> None:
 
 
 def write_new(texts: dict[Path, str]) -> None:
-    """Write files that are not there yet. Raises `InputError` if one is, since it may be the user's work."""
+    """Write new files. Raises `InputError` if one exists, since it may be the user's work."""
     for file in texts:
         if file.exists():
             raise InputError(f"{file} is there already, and may be your work: choose another name, or remove it")

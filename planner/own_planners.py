@@ -1,8 +1,8 @@
-"""Finds users' own planners (files in `planner/own`, packages, files by path) and loads them on first use.
+"""Finds user-defined planners (files in `planner/own`, packages, files by path) and loads them on first use.
 
 - a file `planner/own/racks_in_turn.py`, or a folder with `__init__.py`, is the planner `racks-in-turn`;
 - an installed package names its planners as entry points of the group `inakit.planners`;
-- the path of a file or of such a folder may be given wherever a planner's name is expected: `./racks_in_turn.py`.
+- the path of a file or of such a folder can replace a planner's name everywhere: `./racks_in_turn.py`.
 
 Finding planners runs none of their code. A mistake in one is reported as that planner's error; the others still work.
 """
@@ -32,34 +32,34 @@ from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InakitError, InputError
 
 GROUP = "inakit.planners"
-"""The group of entry points by which packages name their planners."""
+"""The group of entry points in which packages declare their planners."""
 SHOWN = "as planner/README.md shows"
 NAME_LETTERS = 12
 
 
 @dataclass(frozen=True)
 class OwnMethod(Method[OptionsT]):
-    """A user's own method: an exception in its code becomes an `InputError` with file and line."""
+    """A user-defined method: an exception in its code becomes an `InputError` with file and line."""
 
     planner: OwnPlanner
 
     def plan(self, problem: Problem, options: Options | None = None) -> Plan:
-        """The method's plan, checked. Raises `InputError` for whatever goes wrong in the planner's code."""
+        """Return the method's plan, checked. Raises `InputError` for every failure in the planner's code."""
         with self.planner.blamed(self.function):
             return super().plan(problem, options)
 
 
 @dataclass(frozen=True)
 class OwnPlanner:
-    """A planner that is no part of the kit.
+    """A planner that is not part of the kit.
 
-    - `where`: where it comes from, as a user knows it: `planner/own/mine.py`, `package ina-mine 1.2`
-    - `root`: its file or its folder; for a package, the one that is imported
-    - `shown`: what the path of `root` is called in errors
+    - `where`: its origin as users see it: `planner/own/mine.py`, `package ina-mine 1.2`
+    - `root`: its file or its folder; for a package, the imported one
+    - `shown`: the path of `root` in errors
     - `find`: imports its code, and returns its `Method`, or the module that has it as METHOD
-    - `rename`: how it gets another name
-    - `package`: name and version, for one of a package
-    - `clash`: why its name cannot be used; empty where it can
+    - `rename`: how to rename it
+    - `package`: name and version, for a planner of a package
+    - `clash`: why its name cannot be used; empty if it can
     """
 
     name: str
@@ -73,7 +73,7 @@ class OwnPlanner:
 
     @cached_property
     def method(self) -> Method[Any]:
-        """Its method; asking for it runs its code. Raises `InputError` for code that fails or that has no METHOD."""
+        """Its method, loaded by running its code. Raises `InputError` for code that fails or that has no METHOD."""
         if self.clash:
             raise InputError(f"{self.where}: {self.clash}; {self.rename}")
         with self.blamed():
@@ -104,7 +104,7 @@ class OwnPlanner:
 
     @property
     def record(self) -> dict[str, str]:
-        """What the record of a run says about it: its file, or its package and version, and the SHA-256 of its code."""
+        """The planner's part of a run's record: its file, or its package and version, and the SHA-256 of its code."""
         if self.package is None:
             return {"file": self.where, "sha256": self.sha256}
         name, version = self.package
@@ -121,14 +121,14 @@ class OwnPlanner:
         return f"{self.shown}{inside}{line}" + (f" ({self.where})" if self.package else "")
 
     def owns(self, file: str) -> bool:
-        """Whether a file is of the planner's code."""
+        """Whether a file belongs to the planner's code."""
         return Path(file).is_relative_to(self.root)
 
     @contextmanager
     def blamed(self, function: Callable[..., Any] | None = None) -> Iterator[None]:
-        """Turn an exception of the block into an `InputError` that names the line from which it came.
+        """Turn an exception of the block into an `InputError` that names the line that raised it.
 
-        An error of the kit, which names value and remedy by itself, gets file and line in front.
+        An error of the kit, which names value and remedy itself, gets file and line in front.
         """
         try:
             yield
@@ -179,7 +179,7 @@ def importable(module: str) -> Path:
 
 
 def is_path(text: str) -> bool:
-    """Whether what is given as a planner is the path of one: it ends in `.py`, or has a `/`."""
+    """Whether a planner is given by path: the text ends in `.py`, or contains a `/`."""
     path = text.partition(":")[0]
     return path.endswith(".py") or os.sep in path
 
@@ -191,14 +191,14 @@ def name_of(text: str) -> str:
 
 
 def root_of(path: str) -> Path:
-    """The file, or the folder with `__init__.py`, that a path means."""
+    """The file, or the folder with `__init__.py`, at a path."""
     given = Path(path).expanduser()
     root = given.absolute() if given.name.strip(".") else given.resolve()
     return root.parent if root.name == "__init__.py" else root
 
 
 def of_path(path: str, taken: Container[str] = ()) -> OwnPlanner:
-    """The planner of a file, or of a folder with `__init__.py`. Raises `InputError` where there is none."""
+    """The planner of a file, or of a folder with `__init__.py`. Raises `InputError` if there is none."""
     root = root_of(path)
     if root.is_dir() and not (root / "__init__.py").is_file():
         raise InputError(f"there is no planner in folder '{path}': give a .py file, or a folder with __init__.py")
@@ -209,7 +209,7 @@ def of_path(path: str, taken: Container[str] = ()) -> OwnPlanner:
 
 
 def run_file(planner: OwnPlanner) -> ModuleType:
-    """Import the module of a path. Its name depends on its contents, so that an edited file is run again."""
+    """Import the module of a path. Its name depends on its contents, so that an edited file runs again."""
     content = sha256(f"{planner.root} {planner.sha256}".encode()).hexdigest()[:NAME_LETTERS]
     name = f"{planner.root.stem}_{content}"
     if name in sys.modules:
@@ -227,14 +227,14 @@ def run_file(planner: OwnPlanner) -> ModuleType:
 
 
 def with_clashes(planners: Iterable[OwnPlanner], taken: Container[str]) -> dict[str, OwnPlanner]:
-    """The planners by name. One whose name the kit or another planner has cannot be used until it is renamed."""
+    """The planners by name. One with a name of the kit or of another planner cannot be used until it is renamed."""
     found: dict[str, OwnPlanner] = {}
     for planner in planners:
         if planner.name in taken:
             found.setdefault(planner.name, replace(planner, clash=f"there is a planner '{planner.name}' already"))
         elif planner.name in found:
             first = found[planner.name]
-            found[planner.name] = replace(first, clash=f"{planner.where} has a planner '{planner.name}' as well")
+            found[planner.name] = replace(first, clash=f"{planner.where} has a planner '{planner.name}' too")
         else:
             found[planner.name] = planner
     return found
@@ -243,7 +243,7 @@ def with_clashes(planners: Iterable[OwnPlanner], taken: Container[str]) -> dict[
 def first_line(error: BaseException) -> str:
     """The exception's message on one line."""
     said = error.msg if isinstance(error, SyntaxError) else str(error)
-    return " ".join(said.split()) or "it says no more"
+    return " ".join(said.split()) or "no message"
 
 
 def kind(value: object) -> str:

@@ -1,4 +1,4 @@
-"""A plan that is ready to run: everything behind planning takes this one value, and computes nothing of it again.
+"""A plan that is ready to run: all later steps take this value, and recompute no part of it.
 
 prepared = prepare(problem, find_method("aro").plan(problem))
 prepared.prediction.sending_rate_bps, prepared.entries
@@ -23,9 +23,9 @@ from inakit.topo.errors import unknown_name
 class Prepared:
     """A checked plan with the rates and slots at which it runs, its prediction and its table entries.
 
-    Rates are those of the method times `factor`; `notes` say in a line each why that is not 1. `program` is the
-    data-plane program to which the plan is fitted, if it is. `known` is the prediction where it is known already;
-    `dataclasses.replace` drops it. Prediction and entries are made when they are first asked for, and once.
+    Rates are those of the method times `factor`; each line of `notes` gives a reason why this is not 1. `program` is
+    the data-plane program to which the plan is fitted, if any. `known` is the prediction if it is known already;
+    `dataclasses.replace` drops it. Prediction and entries are computed once, on first use.
     """
 
     problem: Problem
@@ -51,21 +51,21 @@ class Prepared:
         return entries(self.problem, self.plan)
 
     def fitted(self, program: DataPlaneProgram) -> Prepared:
-        """The same for switches of this program. Raises `PlanError` where the program cannot run the plan."""
+        """The plan fitted to this program. Raises `PlanError` if the program cannot run it."""
         if self.program == program:
             return self
         plan = program.fitted(self.plan)
         return replace(self, plan=plan, program=program, known=self.prediction)  # bitmaps change no rate
 
     def at(self, problem: Problem, factor: float) -> Prepared:
-        """The same for a problem whose rates are `factor` times those of this one. Most often that is the same."""
+        """The plan for a problem whose rates are `factor` times those of this one. Usually the plan stays the same."""
         if problem is self.problem and factor == 1:
             return self
         return replace(self, problem=problem, plan=self.plan.with_rates_times(factor))
 
 
 class OfPrepared:
-    """What stands for one prepared plan: its problem, plan and mode."""
+    """A base for values that refer to one prepared plan: its problem, plan and mode."""
 
     prepared: Prepared
 
@@ -76,7 +76,9 @@ class OfPrepared:
 
     @property
     def plan(self) -> Plan:
-        """The plan at the rates of a run: those of the method, lowered where results need room (`notes` say so)."""
+        """The plan at the rates of a run: those of the method, lowered where results need capacity (`notes` give the
+        reasons).
+        """
         return self.prepared.plan
 
     @property
@@ -86,9 +88,9 @@ class OfPrepared:
 
 
 def with_headroom(problem: Problem, plan: Plan, mode: str = "reliable") -> Prepared:
-    """A checked plan with the rates of a run in this mode: lowered by one factor where results need room.
+    """A checked plan with the rates of a run in this mode: lowered by one factor where results need capacity.
 
-    All planned rates that are shown or stored come from here. Raises `InputError` for an unknown mode.
+    This function sets all planned rates that are shown or stored. Raises `InputError` for an unknown mode.
     """
     if mode not in RESULTS_RETURN:
         raise unknown_name("mode", mode, RESULTS_RETURN)
@@ -106,6 +108,6 @@ def with_headroom(problem: Problem, plan: Plan, mode: str = "reliable") -> Prepa
 
 
 def prepare(problem: Problem, plan: Plan, mode: str = "reliable") -> Prepared:
-    """`with_headroom` of a plan that switches are to run. Raises `PlanError` for what no target takes."""
+    """`with_headroom` of a plan for switches. Raises `PlanError` for a plan that no target supports."""
     check_limits(problem.fabric, plan)
     return with_headroom(problem, plan, mode)

@@ -1,10 +1,10 @@
-"""Racks in turn: all flows of a rack take one path, and each rack the next of the paths that there are."""
+"""Racks in turn: all flows of a rack take one path, and each rack takes the next of the available paths."""
 
 import inakit as ina
 
 
 def plan(problem: ina.Problem, options: ina.Options) -> ina.Plan:
-    """A path from every worker to every parameter server (PS); INA switches sum what meets there."""
+    """A path from every worker to every parameter server (PS); INA switches sum flows that meet."""
     fabric = problem.fabric
     paths: dict[int, list[tuple[str, ...]]] = {}
     for job in problem.jobs:

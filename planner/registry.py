@@ -1,7 +1,7 @@
 """Every planning method and every scheduler by name. A new one is a module of `planner/methods` and a line here.
 
-A module is imported when its planner is used, not when planners are listed. A user's own planner needs no line:
-`inakit.planner.own_planners` says where it may be.
+A module is imported when its planner is used, not when planners are listed. A user-defined planner needs no line here:
+`inakit.planner.own_planners` finds it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def imported(function: str, beside: str = "") -> Any:
-    """What `module:function` names below `inakit.planner.methods`, or what that module has under the name `beside`."""
+    """The object that `module:function` names below `inakit.planner.methods`, or the object named `beside` in that
+    module.
+    """
     module, _, name = function.partition(":")
     return getattr(import_module(f"inakit.planner.methods.{module}"), beside or name)
 
@@ -31,9 +33,9 @@ def imported(function: str, beside: str = "") -> Any:
 class Line:
     """A planner or scheduler of the tables below.
 
-    - `summary`: what `inakit planners` says of it
-    - `function`: where it is, as `module:function` below `inakit.planner.methods`
-    - `options`: the type of its options, by its name in that module; the plain `Options` where it is empty
+    - `summary`: its line in `inakit planners`
+    - `function`: its place, as `module:function` below `inakit.planner.methods`
+    - `options`: the type of its options, by its name in that module; empty for the plain `Options`
     """
 
     summary: str
@@ -68,11 +70,11 @@ KIT: Mapping[str, Line] = {
     "atp-tor": Line("atp without its second level at the PS's ToR (InArt's ATP)", "atp:plan_tor"),
     "random": Line("each task through one INA switch drawn at random (ARO's RANDOM)", "ecmp:plan_random"),
     "aggtree": Line("each flow by the least used uplink of its ToR (AggTree)", "ecmp:plan_aggtree"),
-    "aggtree-balanced": Line("aggtree that minds all links of a path (ours)", "ecmp:plan_balanced"),
+    "aggtree-balanced": Line("aggtree with the loads of all links of a path (ours)", "ecmp:plan_balanced"),
     "goat": Line("sub-models, each summed by switches with memory for it (GOAT)", "goat.goat:plan", "GoatOptions"),
     "grid": Line("an aggregator for each worker by linear program, summed once (GRID)", "grid:plan", "GridOptions"),
     "grid-capped": Line(
-        "grid whose switches leave to the PS what is too much (GRID)", "grid:plan_capped", "GridOptions"
+        "grid with a limit per switch; the rest is summed at the PS (GRID)", "grid:plan_capped", "GridOptions"
     ),
     "panama": Line(
         "several trees per job by the least loaded links; marks of congestion (PANAMA)", "panama:plan", "PanamaOptions"
@@ -81,14 +83,14 @@ KIT: Mapping[str, Line] = {
     "spar": Line("aggregation at the nearest ToR, summed once (SPAR)", "spar:plan", "OverlayOptions"),
     "soar": Line("the best k switches of a static tree, by dynamic program (SOAR)", "soar:plan", "SoarOptions"),
     "inarouting": Line("routes of all jobs together, rounded and re-routed (INARouting)", "inarouting:plan"),
-    "inarouting-opt": Line("the same by integer program (INARouting-Opt)", "inarouting:plan_optimum"),
+    "inarouting-opt": Line("routes of all jobs by integer program (INARouting-Opt)", "inarouting:plan_optimum"),
     "sharp": Line("one static tree of the fabric, its root in a switch (SHARP)", "sharp:plan"),
     "lbmm": Line("no aggregation, load balance min-min (LBMM)", "lbmm:plan"),
     "ring": Line("end hosts only: a ring through all racks (Patarasuk and Yuan; NCCL)", "collectives:plan_ring"),
     "ring-ecmp": Line("ring with paths by ECMP's hash", "collectives:plan_ring_ecmp"),
     "ring-random": Line("ring of random order, with ECMP", "collectives:plan_ring_random"),
     "halving-doubling": Line(
-        "end hosts only: exchange of halves, or of all if that is short (Thakur et al.)",
+        "end hosts only: exchange of halves, or of short gradients whole (Thakur et al.)",
         "collectives:plan_halving_doubling",
     ),
     "halving-doubling-best": Line(
@@ -114,14 +116,14 @@ SCHEDULERS: Mapping[str, Line] = {
     "noINC-TW": Line("the paper's time window; no INC", "p4inc_aoi.schedulers:no_inc_time_window"),
     "INC-TW": Line("the paper's time window (Algorithms 1 to 3)", "p4inc_aoi.schedulers:inc_time_window"),
     "INC-TW-NoRecon": Line("INC-TW on circuits that never change", "p4inc_aoi.schedulers:without_reconfiguration"),
-    "pack": Line("our own: jobs packed into slots, again and again", "p4inc_aoi.schedulers:packed"),
+    "pack": Line("ours: jobs packed into slots, in many rounds", "p4inc_aoi.schedulers:packed"),
     "milp": Line("Eqs. (1) to (11), to the optimum or with its gap", "p4inc_aoi.milp:optimise"),
 }
 """Schedulers of optical circuits, by the names of P4INC-AOI's figures."""
 
 
 class OwnPlanners(Mapping[str, OwnPlanner]):
-    """Users' own planners by name, which take part in every comparison. Finding them runs none of their code."""
+    """User-defined planners by name, which take part in every comparison. Finding them runs none of their code."""
 
     @cached_property
     def in_folder(self) -> dict[str, OwnPlanner]:
@@ -139,9 +141,7 @@ class OwnPlanners(Mapping[str, OwnPlanner]):
         return []
 
     def add(self, path: str) -> str:
-        """Let the planner of a file or a folder take part in this process as those of `planner/own` do; returns its
-        name.
-        """
+        """Add the planner of a file or a folder for this process, like those of `planner/own`; return its name."""
         own = of_path(path, KIT)
         if path not in self.added:
             self.added.append(path)
@@ -163,7 +163,7 @@ OWN = OwnPlanners()
 
 
 class Methods(Mapping[str, Method[Any]]):
-    """The kit's methods, then users' own, by name. A method is imported when it is asked for."""
+    """The kit's methods, then user-defined ones, by name. A method is imported on first use."""
 
     def __getitem__(self, name: str) -> Method[Any]:
         return KIT[name].method if name in KIT else OWN[name].method
@@ -182,10 +182,9 @@ METHODS = Methods()
 
 
 def find_method(text: str) -> Method[Any]:
-    """The method of a name or a path, with the options that follow it, as in `soar:switches=8`.
+    """Return the method of a name or a path, with the options that follow it, as in `soar:switches=8`.
 
-    Raises `InputError`: for an unknown name with the nearest known name, for a user's own planner with the mistake in
-    it.
+    Raises `InputError`: for an unknown name with the nearest known name, for a user-defined planner with its mistake.
     """
     name, *options = text.split(":")
     own = find_own(text)
@@ -196,7 +195,7 @@ def find_method(text: str) -> Method[Any]:
 
 
 def find_own(text: str) -> OwnPlanner | None:
-    """The user's own planner that a name or a path refers to, with or without options; None for another name.
+    """The user-defined planner of a name or a path, with or without options; None for another name.
 
     Raises `InputError` for a path without a planner.
     """
@@ -212,19 +211,19 @@ def is_known(text: str) -> bool:
 
 
 def by_name(texts: Iterable[str]) -> dict[str, str]:
-    """The given names and paths by the names under which they are shown, each once.
+    """The given names and paths, keyed by the names under which they are shown, each once.
 
     Raises `InputError` for two planners with one name.
     """
     found: dict[str, str] = {}
     for text in dict.fromkeys(texts):
         if (other := found.setdefault(name_of(text), text)) != text:
-            raise InputError(f"planners {other} and {text} have one name: give one of the files another")
+            raise InputError(f"planners {other} and {text} have the same name: rename one of the files")
     return found
 
 
 def find_scheduler(name: str) -> Scheduler:
-    """The scheduler of that name. Raises `InputError` with the nearest name for an unknown one."""
+    """Return the scheduler of that name. Raises `InputError` with the nearest name for an unknown one."""
     if name not in SCHEDULERS:
         raise unknown_name("scheduler", name, SCHEDULERS)
     return SCHEDULERS[name].scheduler

@@ -1,6 +1,6 @@
 """InArt's second phase repeated: new routes for the same split when the remaining network changes (4.1).
 
-A PS keeps its part of the model, because moving parts would break consistency. Routes and aggregation points may change
+A PS keeps its part of the model, because moving parts would break consistency. Routes and aggregation points can change
 from one iteration to the next.
 """
 
@@ -30,7 +30,7 @@ SECOND_PHASES: Mapping[str, Callable[[Problem, list[SplitTask], Any, str], Plan]
     "inart-equal": plan_routes,
     "inart-forest": plan_trees,
 }
-"""By method, the function that plans routes for a split that is given."""
+"""For each method, the function that plans routes for a given split."""
 
 
 def replan(problem: Problem, plan: Plan, options: Options) -> Plan:
@@ -47,7 +47,7 @@ def replan(problem: Problem, plan: Plan, options: Options) -> Plan:
 
 
 def replan_beside(problem: Problem, plan: Plan, flows: Iterable[Flow], options: Options) -> Plan:
-    """A new plan for the capacity that background traffic leaves, with rates that leave room for results.
+    """A new plan for the capacity that background traffic leaves, at rates that leave capacity for results.
 
     Raises `InputError` where the traffic would follow the new routes of a worker or a PS, and so take other links.
     """
@@ -56,14 +56,14 @@ def replan_beside(problem: Problem, plan: Plan, flows: Iterable[Flow], options: 
     left = replace(problem, fabric=residual(problem.fabric, background))
     again = with_headroom(left, replan(left, plan, options)).plan
     if background_of_flows(problem, again, known) != background:
-        raise InputError("background traffic to a worker or a PS goes where its routes go: let it end at another host")
+        raise InputError("background traffic to a worker or a PS follows their routes: send it to another host")
     return again
 
 
 def tasks_of_plan(problem: Problem, plan: Plan) -> list[SplitTask]:
-    """A task for every PS of the plan, with its share of the gradient; routes are left open.
+    """A task for every PS of the plan, with its share of the gradient; routes are not set.
 
-    Raises `InputError` for a PS that the problem does not have.
+    Raises `InputError` for a PS that is not in the problem.
     """
     shares: Counter[tuple[int, str]] = Counter()
     for planned in sorted(plan.trees, key=lambda planned: planned.job):
@@ -83,9 +83,7 @@ def with_rate(plan: Plan, rate_bps: float) -> Plan:
 
 
 def rate_left_bps(fabric: Fabric, plan: Plan) -> float:
-    """The sending rate at which the fabric carries the plan's trees; 0 where it lacks a link or an INA switch of
-    theirs.
-    """
+    """The sending rate at which the fabric carries the plan's trees; 0 if it lacks one of their links or switches."""
     trees = [planned.tree for planned in plan.trees]
     links = {link for tree in trees for branch in tree.branches for link in branch.links}
     sums = {aggregator.switch for tree in trees for aggregator in tree.aggregators}

@@ -1,7 +1,7 @@
-"""One way to solve a mathematical program and to name its outcome: PuLP models, and programs of columns and rows.
+"""Solve mathematical programs and name their outcomes: PuLP models, and programs of columns and rows.
 
 A model is solved to optimality, or to a feasible solution with a proven gap, or not at all. A solution found at the
-time limit is feasible, never optimal, whatever PuLP calls it.
+time limit is feasible, never optimal, even if PuLP reports it as optimal.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from inakit.planner.core.plan import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, Solve
 from inakit.topo.c_library import lasting_thread
 from inakit.topo.errors import MachineError, SolverError, unknown_name
 
-# -- Long calls of native code, made so that Ctrl-C is heard while they last.
+# -- Long calls of native code that Ctrl-C can interrupt.
 #
 # Python handles a signal between two of its own instructions, and a solver may take a minute for one of them. So the
-# solver runs in a thread of its own, and the main thread waits where it can be interrupted. The solver itself cannot
-# be interrupted: it runs on until it is done, or until the process ends.
+# solver runs in its own thread, and the main thread waits where it can be interrupted. The solver itself cannot be
+# interrupted: it continues until it is done, or until the process ends.
 
 T = TypeVar("T")
 
 LOOK_S = 0.2
-"""How often the main thread looks whether it has received a signal, in seconds."""
+"""The interval, in seconds, at which the main thread checks for a signal."""
 
 solver_thread = lasting_thread("solver")
-"""One thread for all calls, because HiGHS prepares itself anew in every thread that calls it."""
+"""One thread for all calls, because HiGHS initialises itself in every thread that calls it."""
 
 
 def interruptible(call: Callable[[], T]) -> T:
-    """Return what `call` returns. In the main thread a signal ends the wait; other threads call it directly.
+    """Return the result of `call`. In the main thread a signal ends the wait; other threads call it directly.
 
     The system may deliver a signal to any thread, which does not wake the main thread, so the main thread polls.
     """
@@ -55,7 +55,7 @@ def interruptible(call: Callable[[], T]) -> T:
 
 
 TOLERANCE = 1e-7
-"""How far rows may be off. By HiGHS's own 1e-6 a bound is off by as much as counts as proven (`PROVEN_GAP`)."""
+"""The tolerance of rows. With HiGHS's own 1e-6 a bound would be off by as much as counts as proven (`PROVEN_GAP`)."""
 
 
 class Highs(highspy.Highs):
@@ -88,7 +88,7 @@ class Highs(highspy.Highs):
         return interruptible(self.run_anew)
 
     def run_anew(self) -> highspy.HighsStatus:
-        """Solve the model, whatever number of threads an earlier solve in this thread used.
+        """Solve the model with any number of threads of an earlier solve in this thread.
 
         HiGHS keeps that number for each thread that calls it, and refuses another. A user's planner may have solved its
         model with PuLP's own solver, which uses all processors.
@@ -100,10 +100,10 @@ class Highs(highspy.Highs):
         return status
 
 
-# -- PuLP models: the solvers by name, and what their answers mean.
+# -- PuLP models: the solvers by name, and the meaning of their answers.
 
 PROVEN_GAP = 1e-6
-"""A relative gap below it is rounding: the solution is optimal."""
+"""A smaller relative gap is rounding: the solution is optimal."""
 
 
 def proven(gap: float, started: float, solver: str | None = None) -> SolverOutcome:
@@ -114,7 +114,7 @@ def proven(gap: float, started: float, solver: str | None = None) -> SolverOutco
 
 @dataclass(frozen=True)
 class Solver:
-    """A solver that PuLP drives. `gap` reads the relative gap that it has proven; None where it does not report one."""
+    """A solver that PuLP drives. `gap` reads the relative gap that it has proven; None if it does not report one."""
 
     make: Callable[[SolverOptions], Any]
     gap: Callable[[Any], float | None]
@@ -160,13 +160,13 @@ SOLVERS: dict[str, Solver] = {
 
 
 def solve(model: pulp.LpProblem, options: SolverOptions, remedy: str = "relax its constraints") -> SolverOutcome:
-    """Solve `model`; returns how well it is solved.
+    """Solve `model`; return its outcome.
 
-    Raises `SolverError` where there is no usable solution; `remedy` says what to do about an infeasible model.
+    Raises `SolverError` if there is no usable solution; `remedy` is the advice for an infeasible model.
     """
     outcome = run(model, options)
     if outcome.status == INFEASIBLE:
-        raise SolverError(f"model '{model.name}' is infeasible or unbounded, it has no best solution: {remedy}")
+        raise SolverError(f"model '{model.name}' is infeasible or unbounded: {remedy}")
     if outcome.status == ERROR:
         raise SolverError(
             f"model '{model.name}': {options.solver} found no solution in {options.time_limit_s:g} s; "
@@ -193,12 +193,12 @@ def find_solver(name: str) -> Solver:
         raise unknown_name("solver", name, SOLVERS)
     solver = SOLVERS[name]
     if not solver.make(SolverOptions(name)).available():
-        raise MachineError(f"solver '{name}' is not installed: {solver.remedy}, or take solver 'highs'")
+        raise MachineError(f"solver '{name}' is not installed: {solver.remedy}, or use solver 'highs'")
     return solver
 
 
 def judge(model: pulp.LpProblem, solver: Solver, options: SolverOptions) -> tuple[str, float | None]:
-    """The status of a model that was solved, and its relative gap: 0 where optimal, None without a solution."""
+    """The status of a solved model, and its relative gap: 0 if optimal, None without a solution."""
     if model.status in (pulp.LpStatusInfeasible, pulp.LpStatusUnbounded):
         return INFEASIBLE, None
     if model.sol_status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
@@ -208,7 +208,7 @@ def judge(model: pulp.LpProblem, solver: Solver, options: SolverOptions) -> tupl
 
 
 def proven_gap(model: pulp.LpProblem, solver: Solver, options: SolverOptions) -> float:
-    """How far the solution may be from the optimum, relative to the solution."""
+    """An upper bound on the distance of the solution from the optimum, relative to the solution."""
     finished = model.sol_status == pulp.LpSolutionOptimal
     if finished and not model.isMIP():
         return 0.0
@@ -252,9 +252,9 @@ STATUS = {
 
 @dataclass(frozen=True)
 class Solution:
-    """What the solver found: the status is optimal, feasible, infeasible or unknown.
+    """The solver's result; the status is optimal, feasible, infeasible or unknown.
 
-    No solution is better than `bound`. For each row of a linear program, `duals` has the gain of the objective when the
+    `bound` limits all solutions. For each row of a linear program, `duals` has the gain of the objective when the
     row's bound rises by 1.
     """
 
@@ -344,7 +344,7 @@ class LinearProgram:
         return lp
 
     def solution(self, solver: highspy.Highs) -> Solution:
-        """What HiGHS found. Raises `SolverError` where it stopped for a reason that is not in `STATUS`."""
+        """The result of HiGHS. Raises `SolverError` if it stopped for a reason that is not in `STATUS`."""
         told = solver.getModelStatus()
         if told not in STATUS:
             raise SolverError(
@@ -362,7 +362,7 @@ class LinearProgram:
 
 
 def merge(row: list[Term]) -> dict[int, float]:
-    """The row as coefficients by column; those of a column that occurs several times are added up."""
+    """The row as coefficients by column; those of a repeated column are added up."""
     found: dict[int, float] = {}
     for coefficient, column in row:
         found[column] = found.get(column, 0.0) + coefficient
@@ -381,9 +381,9 @@ def min_plus(sums: Numbers, below: Numbers) -> Numbers:
 
 
 def divided(first: Numbers, tables: Sequence[Numbers]) -> list[int]:
-    """How many of the `len(first) - 1` units each table gets, so that the sum of all costs is the least.
+    """The number of the `len(first) - 1` units for each table that minimises the sum of all costs.
 
-    `tables[t][i]` is the cost of i units of table t, and `first[i]` that of i units that no table gets.
+    `tables[t][i]` is the cost of i units of table t, and `first[i]` that of i units without a table.
     """
     before = list(accumulate(tables, min_plus, initial=first))
     shares, left = [], len(first) - 1

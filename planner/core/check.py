@@ -1,4 +1,4 @@
-"""Whether a plan keeps the rules of the fabric, the switches and the links: `check(problem, plan)`.
+"""Check that a plan keeps the rules of the fabric, the switches and the links: `check(problem, plan)`.
 
 Written from first principles: it shares no code with the planners and derives everything anew from the
 fabric's links. Every error names the rule, the tree, and the label or link that breaks it.
@@ -7,44 +7,44 @@ fabric's links. Every error names the rule, the tree, and the label or link that
 rule       every plan keeps it
 ========== ==============================================================================================
 fabric     the plan is for the problem's fabric
-job        every job of the problem has either trees or one collective, and no other job has; tree numbers are
+job        every job of the problem has either trees or one collective, no other job has any; tree numbers are
            unique within a job
 share      shares lie in (0, 1] and those of a job sum to 1
 rate       rates are finite and not negative
 root       a tree ends at one of its job's PSs, or at a switch with an aggregator labelled 0
 fallback   from a root in the network a path of links leads to one of the job's PSs, or there is none
-label      labels are unique within a tree, 1 to 65535, and each has one branch
+label      labels are unique within a tree, from 1 to 65535; each has one branch
 worker     the workers of a tree are exactly its job's, each once
 parent     a branch leads to the root or to an aggregator that lists it as a child, and the reverse
 path       a branch follows links over switches, from its label's node to its parent's
-cycle      every label comes to the root
+cycle      every label reaches the root
 up-down    a label's way to the root climbs, crosses, descends, in that order
 forwarding a label's way passes no switch twice: one next hop per switch and label
 results    where a tree says how results come back: against links of its branches, from the root to every worker
 ina        aggregators are on INA switches, in a pipeline that the switch has; one per tree if slots are shared
 pipeline   a child's last link arrives in its aggregator's ingress pipeline
-children   an aggregator has 1 to 64 children; its slots' bitmaps have a bit for everything that it sums, 64 or what
-           its switch's chip has
-slots      slots lie within the pipeline's, of the switch and of its chip
+children   an aggregator has 1 to 64 children; a slot's bitmap has one bit per summand: 64 bits, or those of
+           the switch's chip
+slots      slots lie within those that the switch and its chip give the pipeline
 overlap    segments of one pipeline do not overlap
-capacity   no link, and no switch's aggregators, get more than their rate; of a collective a link carries in each
-           step what all connections send in it
-passes     no pipeline sums more than its chip recirculates for the passes that a packet needs after the first
+capacity   no link or switch's aggregators exceed their rate; in each step of a collective, a link carries
+           what all connections send
+passes     no pipeline sums more than its chip can recirculate for a packet's passes after the first
 ========== ==============================================================================================
 
-Collectives keep these as well; what ranks hold is followed symbolically, step by step:
+Collectives keep these rules too; the contents of ranks are followed symbolically, step by step:
 
 ========== ==============================================================================================
 rule       every collective keeps it
 ========== ==============================================================================================
 rank       its ranks are the workers of its job, each once
-chunk      it has at least one chunk, and transfers are of chunks that it has
-connection a connection joins two different ranks, and no two join the same two in the same direction
+chunk      there is at least one chunk, and transfers name existing chunks
+connection a connection joins two different ranks; at most one joins them in each direction
 rate       a connection's rate is finite and greater than 0
 path       a connection's path follows links over switches, from its source's host to its destination's
 up-down    a path climbs, crosses, descends, in that order, and passes no switch twice
 step       a connection's transfers are in the order of their steps
-place      nothing else comes to a rank for a chunk in a step in which chunks take the place of its own
+place      a rank receives nothing else for a chunk in a step that replaces this chunk
 sum        no rank adds a gradient to a chunk twice, and each ends with every chunk's sum over all ranks
 ========== ==============================================================================================
 """
@@ -77,9 +77,9 @@ MOST_LABELS = 65535
 
 
 def check(problem: Problem, plan: Plan) -> None:
-    """Raise `PlanError`, naming rule, tree and link or label, unless the plan keeps all rules."""
+    """Raise `PlanError`, which names rule, tree and label or link, unless the plan keeps all rules."""
     if plan.fabric != problem.fabric.name:
-        raise broken("fabric", "plan", f"it is for fabric '{plan.fabric}', not '{problem.fabric.name}'")
+        raise broken("fabric", "plan", f"the plan is for fabric '{plan.fabric}', not '{problem.fabric.name}'")
     check_jobs(problem, plan)
     for planned in plan.trees:
         check_sending(planned)
@@ -91,7 +91,7 @@ def check(problem: Problem, plan: Plan) -> None:
 
 
 def broken(rule: str, where: str, why: str) -> PlanError:
-    """The error that names the rule of the table above, the place in the plan that breaks it, and why."""
+    """Build the error that names the broken rule of the table above, its place in the plan, and the reason."""
     return PlanError(f"rule {rule} broken at {where}: {why}")
 
 
@@ -100,7 +100,7 @@ def check_jobs(problem: Problem, plan: Plan) -> None:
     summed, known = {planned.job for planned in plan.trees}, {job.number for job in problem.jobs}
     collective = Counter(collective.job for collective in plan.collectives)
     for number in sorted((summed | set(collective)) ^ known):
-        why = "it has no tree" if number in known else f"the problem has jobs {sorted(known)} only"
+        why = "it has no tree" if number in known else f"the problem has only jobs {sorted(known)}"
         raise broken("job", f"job {number}", why)
     for number, count in collective.items():
         if count > 1 or number in summed:
@@ -123,7 +123,7 @@ def check_sending(planned: PlannedTree) -> None:
     if not 0 < planned.share <= 1 + TOLERANCE:
         raise broken("share", where, f"share {planned.share:g} is not in (0, 1]")
     if not (isfinite(planned.rate_bps) and planned.rate_bps >= 0):
-        raise broken("rate", where, f"{planned.rate_bps:g} bit/s is not a rate")
+        raise broken("rate", where, f"{planned.rate_bps:g} bit/s is not a finite rate of at least 0")
 
 
 class TreeCheck:
@@ -156,7 +156,7 @@ class TreeCheck:
             self.check_results(self.tree.results)
 
     def broken(self, rule: str, what: str, why: str) -> PlanError:
-        """The error for a broken rule, which names the job and the number of the tree."""
+        """Build the error for a broken rule; it names the job and the number of the tree."""
         return broken(rule, f"job {self.job.number}, tree {self.tree.number}, {what}", why)
 
     def check_labels(self) -> None:
@@ -166,7 +166,7 @@ class TreeCheck:
             if count > 1:
                 raise self.broken("label", f"label {label}", f"it is used {count} times")
             if not (0 <= label <= MOST_LABELS) or (label == 0 and label in self.tree.workers):
-                raise self.broken("label", f"label {label}", f"labels are 1 to {MOST_LABELS}, and 0 the root's")
+                raise self.broken("label", f"label {label}", f"labels are 1 to {MOST_LABELS}; 0 is the root's")
         branches = Counter(branch.label for branch in self.tree.branches)
         for label in sorted((set(used) | set(branches)) - {0}):
             if label not in used or branches[label] != 1:
@@ -186,7 +186,7 @@ class TreeCheck:
         if 0 not in self.aggregators:
             if root not in self.job.servers:
                 servers = ", ".join(self.job.servers)
-                raise self.broken("root", f"node {root}", f"it is no parameter server of the job: {servers}")
+                raise self.broken("root", f"node {root}", f"it is not a parameter server of the job: {servers}")
         elif self.aggregators[0].switch != root:
             raise self.broken("root", f"node {root}", f"the root's aggregator is on {self.aggregators[0].switch}")
         if self.tree.fallback:
@@ -196,9 +196,9 @@ class TreeCheck:
         """Check that the path from a root in the network follows links of the fabric to a PS of the job."""
         what = f"fallback {'->'.join(path)}"
         if path[0] != self.tree.root or not self.tree.in_network_root:
-            raise self.broken("fallback", what, f"it does not begin at a root in the network, {self.tree.root}")
+            raise self.broken("fallback", what, f"it does not begin at the tree's root, {self.tree.root}")
         if path[-1] not in self.job.servers:
-            raise self.broken("fallback", what, f"it ends at no parameter server: {', '.join(self.job.servers)}")
+            raise self.broken("fallback", what, f"it does not end at a PS of the job: {', '.join(self.job.servers)}")
         for link in pairwise(path):
             if link not in self.fabric.capacities_bps:
                 raise self.broken("fallback", f"{what}, link {link_name(link)}", "the fabric has no such link")
@@ -208,7 +208,7 @@ class TreeCheck:
         what = f"label {aggregator.label} on {aggregator.switch}"
         switch = self.fabric.switch_by_name.get(aggregator.switch)
         if switch is None or not switch.ina:
-            raise self.broken("ina", what, "that is no INA switch of the fabric")
+            raise self.broken("ina", what, "this is not an INA switch of the fabric")
         if not 0 <= aggregator.pipeline < len(switch.pipelines):
             why = f"pipeline {aggregator.pipeline} of {len(switch.pipelines)}, counted from 0"
             raise self.broken("ina", what, why)
@@ -217,12 +217,12 @@ class TreeCheck:
             raise self.broken("children", what, f"{len(aggregator.children)} children, not 1 to {bits}")
         least = policy_of(self.tree.policy).versions
         if aggregator.first_slot < 0 or aggregator.slots < least:
-            why = f"{aggregator.slots} slots from {aggregator.first_slot} on; policy '{self.tree.policy}' needs {least}"
+            why = f"{aggregator.slots} slots from {aggregator.first_slot}; policy '{self.tree.policy}' needs {least}"
             raise self.broken("slots", what, why)
         available = min(switch.aggregator_slots, switch.chip.slots_per_pipeline if switch.chip else inf)
         if aggregator.first_slot + aggregator.slots > available:
             end = aggregator.first_slot + aggregator.slots
-            raise self.broken("slots", what, f"they end at {end}, the pipeline has {available}")
+            raise self.broken("slots", what, f"they end at {end}, and the pipeline has {available}")
         listed = Counter(aggregator.children)
         for child in sorted(listed):
             branch = self.branches.get(child)
@@ -231,7 +231,7 @@ class TreeCheck:
                 raise self.broken("parent", what, f"child {child} {why}")
 
     def check_summands(self, aggregator: Aggregator) -> None:
-        """Check that a slot's bitmap has a bit for everything that is told apart in it, which the policy decides."""
+        """Check that a slot's bitmap has a bit for every summand that the policy distinguishes."""
         summands, bits = len(self.tree.summands(aggregator)), bits_of(self.fabric.switch_by_name[aggregator.switch])
         if summands > bits:
             why = f"under policy '{self.tree.policy}' it sums {summands} workers, and a bitmap has {bits} bits"
@@ -246,7 +246,7 @@ class TreeCheck:
             return
         for (switch, pipeline), count in Counter(a.inp for a in self.tree.aggregators).items():
             if count > 1:
-                why = f"{count} aggregators in pipeline {pipeline}; under '{self.tree.policy}' one is possible"
+                why = f"{count} aggregators in pipeline {pipeline}; under '{self.tree.policy}' at most one is allowed"
                 raise self.broken("ina", f"switch {switch}", why)
 
     def check_parent(self, branch: Branch) -> None:
@@ -278,17 +278,17 @@ class TreeCheck:
         arrives = self.fabric.ingress_pipeline(branch.path[-1], branch.path[-2])
         if arrives != parent.pipeline:
             what = f"label {branch.label}, link {link_name(branch.path[-2:])}"
-            why = f"it arrives in pipeline {arrives}, aggregator {parent.label} sums in {parent.pipeline}"
+            why = f"it arrives in pipeline {arrives}, but aggregator {parent.label} sums in {parent.pipeline}"
             raise self.broken("pipeline", what, why)
 
     def check_way(self, label: int) -> None:
-        """Check that a label comes to the root, by up-down routing and without passing a node twice."""
+        """Check that a label reaches the root by up-down routing and visits no node twice."""
         way = [self.node_of(label)]
         passed: set[int] = set()
         here = label
         while here != 0:
             if here in passed:
-                raise self.broken("cycle", f"label {label}", f"it comes to label {here} again, and never to the root")
+                raise self.broken("cycle", f"label {label}", f"it returns to label {here} and never reaches the root")
             passed.add(here)
             way += self.branches[here].path[1:]
             here = self.branches[here].parent
@@ -299,7 +299,7 @@ class TreeCheck:
                 raise self.broken("forwarding", f"label {label}", f"its way to the root passes {node} {count} times")
 
     def check_results(self, above: dict[str, str]) -> None:
-        """Check that results come from the root to every worker, against links by which gradients go up."""
+        """Check that results go from the root to every worker, along reversed links of the tree's branches."""
         links = {link for branch in self.tree.branches for link in pairwise(branch.path)}
         for link in above.items():
             if link not in links:
@@ -311,13 +311,15 @@ class TreeCheck:
                 reached.add(node)
                 node = above[node]
             if node != self.tree.root and node not in reached:
-                raise self.broken("results", f"worker {worker}", f"node {node} gets results from nowhere")
+                raise self.broken("results", f"worker {worker}", f"node {node} gets no results")
         for node in sorted({*above} - reached):
-            raise self.broken("results", f"node {node}", "it gets results that no worker needs")
+            raise self.broken("results", f"node {node}", "it gets results, but no worker behind it needs them")
 
 
 def wrong_hosts(job: Job, hosts: Iterable[str], what: str) -> Iterator[tuple[str, str]]:
-    """The hosts that are not exactly the job's workers, each once, and why. `what` says what a host has one of."""
+    """Yield each host that is not exactly one worker of the job, and the reason; `what` names the thing that is
+    counted.
+    """
     counts = Counter(hosts)
     for host in sorted(set(counts) | set(job.workers)):
         expected = 1 if host in job.workers else 0
@@ -326,7 +328,7 @@ def wrong_hosts(job: Job, hosts: Iterable[str], what: str) -> Iterator[tuple[str
 
 
 def path_mistakes(fabric: Fabric, path: Sequence[str], ends: tuple[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Where a path does not follow links over switches from one end to the other: rule, place, and why."""
+    """Yield each place where a path does not follow links over switches between its ends: rule, place, reason."""
     if len(path) < 2:
         yield "path", "", "its path has no link"
     elif (path[0], path[-1]) != ends:
@@ -340,7 +342,7 @@ def path_mistakes(fabric: Fabric, path: Sequence[str], ends: tuple[str, str]) ->
 
 
 def up_down_mistakes(fabric: Fabric, way: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Where the nodes of a way do not first climb, then cross, then descend: the link, and why."""
+    """Yield each link at which a way does not climb first, then cross, then descend, and the reason."""
     tiers = fabric.tiers
     falls = [(tiers[a] > tiers[b]) - (tiers[a] < tiers[b]) for a, b in pairwise(way)]
     for position, (before, after) in enumerate(pairwise(falls)):
@@ -350,17 +352,17 @@ def up_down_mistakes(fabric: Fabric, way: Sequence[str]) -> Iterator[tuple[str, 
 
 
 def bits_of(switch: Switch) -> int:
-    """The bits of a slot's bitmap in a switch."""
+    """The number of bits in a slot's bitmap of a switch."""
     return MOST_BITS if switch.chip is None else min(MOST_BITS, switch.chip.children_per_slot)
 
 
 def link_name(link: Sequence[str]) -> str:
-    """A link or a path as messages show it, such as `h1->leaf1`."""
+    """A link or a path as text, such as `h1->leaf1`."""
     return "->".join(link)
 
 
 SHARING = "all trees that share slots"
-"""The owner of a segment of slots whose policy lets all trees share it."""
+"""The owner of a slot segment whose policy lets all trees share it."""
 
 
 def check_overlap(plan: Plan) -> None:
@@ -400,34 +402,34 @@ def check_capacity(problem: Problem, plan: Plan) -> None:
             flows[link] += count
     for link, load in links.items():
         if load > fabric.capacities_bps[link] * (1 + TOLERANCE):
-            why = f"{flows[link]} flows load it with {load:g} bit/s, it has {fabric.capacities_bps[link]:g}"
+            why = f"{flows[link]} flows load it with {load:g} bit/s; its capacity is {fabric.capacities_bps[link]:g}"
             raise broken("capacity", f"link {link_name(link)}", why)
     for name, load in switches.items():
         limit = fabric.switch_by_name[name].aggregation_rate_bps
         if limit is not None and load > limit * (1 + TOLERANCE):
-            raise broken("capacity", f"switch {name}", f"its aggregators get {load:g} bit/s, they sum {limit:g}")
+            raise broken("capacity", f"switch {name}", f"its aggregators get {load:g} bit/s, at most {limit:g} fit")
     for (name, pipeline), load in pipelines.items():
         chip = fabric.switch_by_name[name].chip
         if chip is not None and chip.recirculation_bps is not None:
             passes = ceil(problem.fragment.values / chip.values_per_pass)
             again = load * (passes - 1)
             if again > chip.recirculation_bps * (1 + TOLERANCE):
-                why = f"{passes} passes of {load:g} bit/s need {again:g}, it has {chip.recirculation_bps:g}"
+                why = f"{passes} passes of {load:g} bit/s need {again:g}; the chip has {chip.recirculation_bps:g}"
                 raise broken("passes", f"switch {name}, pipeline {pipeline}", why)
 
 
 Sent = list[tuple[Connection, Transfer]]
 Held = list[list[int]]
-"""`held[rank][chunk]`: a bit for each rank whose gradient is in the sum that a rank has of a chunk."""
+"""`held[rank][chunk]`: a bit for each rank whose gradient is in the rank's sum of the chunk."""
 
 
 def broken_by(rule: str, collective: Collective, what: str, why: str) -> PlanError:
-    """The error for a broken rule, which names the job, the place and the reason."""
+    """Build the error for a broken rule; it names the job, the place and the reason."""
     return broken(rule, f"job {collective.job}, {what}", why)
 
 
 def check_collective(problem: Problem, collective: Collective) -> None:
-    """Raise `PlanError`, naming the rule and where it is broken, unless a collective keeps all rules."""
+    """Raise `PlanError`, which names the rule and the place, unless a collective keeps all rules."""
     job = next(job for job in problem.jobs if job.number == collective.job)
     check_ranks(job, collective)
     check_pairs(collective)
@@ -438,7 +440,7 @@ def check_collective(problem: Problem, collective: Collective) -> None:
 
 
 def check_ranks(job: Job, collective: Collective) -> None:
-    """Check rule rank, and that there is a chunk."""
+    """Check rule rank, and that there is at least one chunk."""
     for host, why in wrong_hosts(job, collective.ranks, "ranks"):
         raise broken_by("rank", collective, f"host {host}", why)
     if collective.chunks < 1:
@@ -463,7 +465,7 @@ def check_connection(fabric: Fabric, collective: Collective, connection: Connect
     """Check the rate and the path of a connection."""
     what = f"connection {connection.source}->{connection.destination}"
     if not (isfinite(connection.rate_bps) and connection.rate_bps > 0):
-        raise broken_by("rate", collective, what, f"{connection.rate_bps:g} bit/s is no rate to send at")
+        raise broken_by("rate", collective, what, f"{connection.rate_bps:g} bit/s is not a rate to send at")
     ends = collective.ranks[connection.source], collective.ranks[connection.destination]
     for rule, where, why in path_mistakes(fabric, connection.path, ends):
         raise broken_by(rule, collective, f"{what}{where}", why)
@@ -480,15 +482,15 @@ def check_transfers(collective: Collective, connection: Connection) -> None:
     for transfer in connection.transfers:
         last = transfer.first + transfer.count
         if not (0 <= transfer.first < last <= collective.chunks):
-            why = f"{transfer.count} chunks from {transfer.first} on, of {collective.chunks}"
+            why = f"{transfer.count} chunks from {transfer.first}, but there are {collective.chunks}"
             raise broken_by("chunk", collective, f"{what}, step {transfer.step}", why)
     steps = [transfer.step for transfer in connection.transfers]
     if not steps or steps != sorted(steps) or steps[0] < 0:
-        raise broken_by("step", collective, what, f"its steps are {steps[:8]}; ascending ones from 0 on are expected")
+        raise broken_by("step", collective, what, f"its steps are {steps[:8]}; ascending steps from 0 are expected")
 
 
 def check_sums(collective: Collective) -> None:
-    """Check that every rank ends with every chunk's sum, by doing all steps with sets of ranks instead of numbers."""
+    """Check that every rank ends with the sum of every chunk: execute all steps on sets of ranks instead of numbers."""
     ranks = range(len(collective.ranks))
     held: Held = [[1 << rank] * collective.chunks for rank in ranks]
     by_step: defaultdict[int, Sent] = defaultdict(list)
@@ -507,7 +509,7 @@ def check_sums(collective: Collective) -> None:
 
 
 def do_step(collective: Collective, step: int, sent: Sent, held: Held) -> None:
-    """Let all transfers of a step happen at once, each with what its source held before."""
+    """Execute all transfers of a step at once; each sends what its source held before the step."""
     carried = [held[connection.source][t.first : t.first + t.count] for connection, t in sent]
     came: set[tuple[int, int]] = set()
     placed: set[tuple[int, int]] = set()
@@ -517,7 +519,7 @@ def do_step(collective: Collective, step: int, sent: Sent, held: Held) -> None:
             what = f"step {step}, connection {connection.source}->{rank}, chunk {chunk}"
             at = rank, chunk
             if at in placed or (at in came and not transfer.adds):
-                raise broken_by("place", collective, what, "something else comes for the chunk in the same step")
+                raise broken_by("place", collective, what, "another transfer brings the same chunk in this step")
             (came if transfer.adds else placed).add(at)
             if transfer.adds and mine[chunk] & value:
                 raise broken_by("sum", collective, what, f"it adds {overlap(collective, mine[chunk] & value)} again")
@@ -525,15 +527,15 @@ def do_step(collective: Collective, step: int, sent: Sent, held: Held) -> None:
 
 
 def overlap(collective: Collective, both: int) -> str:
-    """The hosts whose bits are set; the first of them, and how many more."""
+    """The hosts whose bits are set, as text: the first one, and the number of others."""
     hosts = [host for rank, host in enumerate(collective.ranks) if both >> rank & 1]
     return hosts[0] if len(hosts) == 1 else f"{hosts[0]} and {len(hosts) - 1} more"
 
 
 def busiest_step(problem: Problem, collective: Collective) -> dict[DirectedLink, tuple[int, float]]:
-    """By link, how many connections send in the step that loads it most, and its load in bit/s.
+    """For each link, the number of connections that send in the step with the highest load, and this load in bit/s.
 
-    What is acknowledged loads the way back: a packet without values for every 32 with values.
+    Acknowledgements load the way back: one packet without values for every 32 packets with values.
     """
     header_bytes = problem.fragment.wire_bytes - 4 * problem.fragment.values
     share = header_bytes / problem.fragment.wire_bytes / ACKNOWLEDGED_AT_ONCE

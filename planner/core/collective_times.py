@@ -1,7 +1,7 @@
-"""When a collective's transfers happen, and how they load links.
+"""The times of a collective's transfers, and the loads that they put on links.
 
-A transfer begins when its rank has the data and has sent all earlier transfers. A fragment arrives after the time of
-its path: each link sends it whole, after the fragments of the same step that reached the link before it. The times are
+A transfer begins when its rank has the data and has sent all earlier transfers. A fragment takes the time of
+its path: each link sends it whole, after the fragments of the same step that reached the link earlier. Times are
 exact where ranks send at the planned rates, and steps do not overlap.
 
 Links send frames in the order of their arrival. A link of a path is a hop: up by tiers, across, and down again by
@@ -32,9 +32,10 @@ UP, ACROSS, DOWN = range(3)
 
 @dataclass(frozen=True)
 class Hop:
-    """A hop as arrays over connections, (connections,): `link`, the number of the link by which a connection makes it,
-    -1 for none; `send_s`, the seconds for a frame to be sent whole; `before_s` and `after_s`, those in the switch
-    before the link and on the link.
+    """A hop as arrays of the shape (connections,).
+
+    `link` is the number of the link that a connection uses, -1 for none; `send_s` the seconds in which it sends a
+    frame; `before_s` and `after_s` the seconds in the switch before the link and on the link.
     """
 
     link: Numbers
@@ -43,19 +44,21 @@ class Hop:
     after_s: Times
 
     def cross(self, connection: Numbers, at: Times) -> Times:
-        """When frames of these connections that reach the hop at some times have made it, (frames,)."""
+        """The times, (frames,), at which frames of these connections complete the hop if they reach it at the given
+        times.
+        """
         came, send_s = at + self.before_s[connection], self.send_s[connection]
         return sent_in_turn(self.link[connection], came, send_s) + self.after_s[connection]
 
 
 class LinkQueues:
-    """The hops of all connections on a fabric, for frames of so many bits."""
+    """The hops of all connections on a fabric, for frames of a given number of bits."""
 
     def __init__(self, fabric: Fabric, bits: int, connections: Sequence[Connection]) -> None:
         self.hops = hops_of(fabric, bits, connections)
 
     def arrivals(self, connection: Numbers, left: Times) -> Times:
-        """When frames arrive that leave their sources at the times `left`; all are (frames,)."""
+        """The arrival times of frames that leave their sources at the times `left`; all arrays are (frames,)."""
         at = left.copy()
         for hop in self.hops:
             passing = np.flatnonzero(hop.link[connection] != NONE)
@@ -65,7 +68,7 @@ class LinkQueues:
 
 
 def hops_of(fabric: Fabric, bits: int, connections: Sequence[Connection]) -> list[Hop]:
-    """The hops in the order in which frames make them."""
+    """The hops in the order in which frames take them."""
     delays = {end: link.delay_s for link in fabric.links for end in ((link.a, link.b), (link.b, link.a))}
     latencies = {switch.name: switch.latency_s for switch in fabric.switches}
     number = {link: place for place, link in enumerate(fabric.capacities_bps)}
@@ -86,17 +89,17 @@ def hops_of(fabric: Fabric, bits: int, connections: Sequence[Connection]) -> lis
 
 
 def direction(tier: int, next_tier: int) -> tuple[int, int]:
-    """Up, across or down, and how far up or down: a key that sorts the links of a path by their order."""
+    """A sort key for the links of a path: up, across or down, and the tier."""
     if tier == next_tier:
         return ACROSS, 0
     return (UP, tier) if tier < next_tier else (DOWN, -tier)
 
 
 def sent_in_turn(link: Numbers, came: Times, send_s: Times) -> Times:
-    """When frames that came to links are sent, the first that came first; `send_s` is the same for all of a link.
+    """The times at which links have sent frames, in the order of their arrival; `send_s` is constant for each link.
 
-    With d the time of a frame's end, a that of its arrival: d(i) = max(a(i), d(i - 1)) + s, that is, the latest over
-    j <= i of a(j) + (i - j + 1) s.
+    Let d be the time at which a frame is sent and a its arrival: d(i) = max(a(i), d(i - 1)) + s, which is the maximum
+    over j <= i of a(j) + (i - j + 1) s.
     """
     order = np.lexsort((came, link))
     sorted_link = link[order]
@@ -104,7 +107,7 @@ def sent_in_turn(link: Numbers, came: Times, send_s: Times) -> Times:
     queue = np.cumsum(begins) - 1
     turn = np.arange(len(order)) - np.flatnonzero(begins)[queue]
     alone = came[order] - turn * send_s[order]
-    apart = queue * np.ptp(alone)  # So that no queue's latest reaches into the next queue.
+    apart = queue * np.ptp(alone)  # Separates queues: no maximum of one queue reaches the next.
     sent = np.empty(len(order))
     sent[order] = np.maximum.accumulate(alone + apart) - apart + (turn + 1) * send_s[order]
     return sent
@@ -114,23 +117,23 @@ Loads = dict[DirectedLink, float]
 
 
 def acknowledging_share(fragment: FragmentFormat) -> float:
-    """The bytes of acknowledgements for each byte that is acknowledged: a packet without values for many with."""
+    """The bytes of acknowledgements per byte that is acknowledged: one packet without values for many with values."""
     return (fragment.wire_bytes - 4 * fragment.values) / (ACKNOWLEDGED_AT_ONCE * fragment.wire_bytes)
 
 
 def chunk_loads_bps(collectives: Iterable[Collective]) -> Loads:
-    """The greatest load of every link that chunks use: at each job's busiest step, of all jobs together."""
+    """The load of every link that chunks use, in bit/s: the sum over jobs of the load in each job's busiest step."""
     return busiest(collectives, lambda connection: connection.path)
 
 
 def acknowledgement_loads_bps(collectives: Iterable[Collective], fragment: FragmentFormat) -> Loads:
-    """The same for acknowledgements, which return along the paths of their chunks."""
+    """The loads of acknowledgements, which return along the paths of their chunks, in bit/s."""
     share = acknowledging_share(fragment)
     return {link: load * share for link, load in busiest(collectives, lambda c: c.path[::-1]).items()}
 
 
 def busiest(collectives: Iterable[Collective], path: Callable[[Connection], tuple[str, ...]]) -> Loads:
-    """By link, the sum over jobs of its load in each job's busiest step."""
+    """For each link, the sum over jobs of its load in each job's busiest step."""
     most: list[Loads] = []
     for collective in collectives:
         most.append({})
@@ -147,7 +150,7 @@ ROUNDING = 1e-9
 def overlaps(fabric: Fabric, collective: Collective) -> bool:
     """Whether links carry all connections at the same time, so that the steps of a rank may overlap.
 
-    Where they do not, the rates of connections are for one step after the other.
+    Otherwise the rates of connections hold only for steps that follow one another.
     """
     loads = sums_by_key((link, each.rate_bps) for each in collective.connections for link in each.links)
     return all(load_bps <= fabric.capacities_bps[link] * (1 + ROUNDING) for link, load_bps in loads.items())
@@ -155,10 +158,10 @@ def overlaps(fabric: Fabric, collective: Collective) -> bool:
 
 @dataclass(frozen=True)
 class CollectiveTimes:
-    """Seconds from the first fragment that is sent to the last that is received (`end_s`).
+    """Times of a collective, in seconds; `end_s` is the time from the first fragment sent to the last one received.
 
-    `begun_s` and `ended_s` are by rank, (ranks,): when it sends its first and its last fragment. `longest_way_s`: the
-    longest time of a fragment's path.
+    `begun_s` and `ended_s`, (ranks,): when each rank sends its first and its last fragment. `longest_way_s`: the
+    longest time of a fragment on its path.
     """
 
     end_s: float
@@ -169,18 +172,18 @@ class CollectiveTimes:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """A collective, its times, and the number of fragments that each of its connections sends, (connections,)."""
+    """A collective, its times, and the number of fragments that each connection sends, (connections,)."""
 
     collective: Collective
     times: CollectiveTimes
     sent: Numbers
 
     def counts(self) -> Iterator[tuple[Connection, int]]:
-        """Every connection, and how many fragments it sends."""
+        """Every connection with the number of fragments that it sends."""
         return zip(self.collective.connections, self.sent.tolist(), strict=True)
 
     def rates_bps(self, frame_bytes: int) -> dict[str, float]:
-        """By host, the rate from its first frame to its last; 0 for one that sends no more than one."""
+        """For each host, the mean rate from its first frame to its last; 0 for a host that sends at most one frame."""
         sources = np.array([each.source for each in self.collective.connections], np.int64)
         frames = np.bincount(sources, self.sent, len(self.collective.ranks))
         seconds = self.times.ended_s - self.times.begun_s
@@ -190,7 +193,7 @@ class Foreseen:
 
 
 def foresee(problem: Problem, collective: Collective) -> Foreseen:
-    """What is foreseen of a collective of the problem's job."""
+    """Predict the times of a collective of the problem's job."""
     job = next(job for job in problem.jobs if job.number == collective.job)
     count = problem.fragment.count(job.gradient_bytes)
     sizes = np.array([len(part) for part in collective.chunk_fragments(count)])
@@ -201,9 +204,10 @@ def foresee(problem: Problem, collective: Collective) -> Foreseen:
 
 
 class Group(NamedTuple):
-    """Transfers of one step of the same number of chunks, of different connections: (transfers,), (transfers, chunks).
+    """Transfers of one step over different connections that have the same number of chunks: (transfers,), (transfers,
+    chunks).
 
-    `adds` is 1 where chunks are added and 0 where they take a place.
+    `adds` is 1 where chunks are added and 0 where they replace.
     """
 
     connection: Numbers
@@ -220,7 +224,7 @@ def collective_times(fabric: Fabric, fragment: FragmentFormat, collective: Colle
 
 
 def groups_of(sent: tuple[tuple[int, Transfer], ...]) -> list[Group]:
-    """The transfers of a step in groups; those of one connection come one after another."""
+    """The transfers of a step in groups; transfers of one connection are in successive groups."""
     found: defaultdict[tuple[int, int], list[tuple[int, Transfer]]] = defaultdict(list)
     seen: Counter[int] = Counter()
     for number, transfer in sent:
@@ -236,13 +240,13 @@ def group_of(sent: list[tuple[int, Transfer]], count: int) -> Group:
 
 
 class Clock:
-    """What has happened up to a step.
+    """The state of a collective up to a step.
 
-    `first` and `last`, (ranks, chunks): when a rank has the first and the last fragment of what it holds of a chunk.
-    `free`, (ranks,): when a rank has sent the steps before. `busy`, (connections,): the same of a connection.
-    `interval_s`: the time between two frames of a connection, which has the rate `rates_bps`. `overlaps`: whether ranks
-    send by all of their connections at the same time, and are always free; `turn_s`: how long a frame of a connection
-    then waits at most, until those of the rank's other connections have left.
+    `first` and `last`, (ranks, chunks): when a rank has the first and the last fragment of its current value of a
+    chunk. `free`, (ranks,): when a rank has sent the steps before. `busy`, (connections,): when a connection has.
+    `interval_s`: the time between two frames of a connection, which has the rate `rates_bps`. `overlaps`: ranks send
+    over all of their connections at the same time and are always free; `turn_s`: the longest time that a frame of a
+    connection then waits for frames of the rank's other connections.
     """
 
     def __init__(self, fabric: Fabric, fragment: FragmentFormat, collective: Collective, count: int) -> None:
@@ -262,7 +266,7 @@ class Clock:
         self.longest_way_s = 0.0
 
     def do(self, groups: list[Group]) -> None:
-        """Let the transfers of a step happen, all with what was held before the step."""
+        """Execute the transfers of a step, all with the values from before the step."""
         ready, frames = np.full(len(self.free), np.inf), np.zeros(len(self.free))
         for group in groups:
             source, sizes = self.source[group.connection], self.sizes[group.chunks]
@@ -277,7 +281,9 @@ class Clock:
             self.keep_busy(groups, ready, frames)
 
     def keep_busy(self, groups: list[Group], ready: Times, frames: Times) -> None:
-        """Note when each rank has sent its `frames` of a step, from when it was `ready`; both are (ranks,)."""
+        """Update the time until which each rank sends its `frames` of a step, from when it was `ready`; both are
+        (ranks,).
+        """
         connections = np.unique(np.concatenate([group.connection for group in groups]))
         rates_bps = np.bincount(self.source[connections], self.rates_bps[connections], len(self.free))
         sending = frames > 0
@@ -285,12 +291,14 @@ class Clock:
         self.free[sending] = np.maximum(self.free, ready)[sending] + own_s
 
     def leave(self, group: Group) -> tuple[Times, Times]:
-        """When the first and the last fragment of each chunk leave, (transfers, chunks); `inf` for empty chunks."""
+        """The times at which the first and the last fragment of each chunk leave, (transfers, chunks); `inf` for empty
+        chunks.
+        """
         connection, source = group.connection, self.source[group.connection, None]
         size, interval_s = self.sizes[group.chunks], self.interval_s[connection, None]
         has, had = self.first[source, group.chunks], self.last[source, group.chunks]
         begin = np.maximum(self.free[source[:, 0]], self.busy[connection])[:, None]
-        # When a chunk has left if only its own data is waited for; then all chunks before it are waited for, too.
+        # First each chunk waits only for its own data, then for all chunks before it.
         alone = np.where(size > 0, np.maximum(has + size * interval_s, had + interval_s), -np.inf)
         work = np.cumsum(size * interval_s, axis=1)
         end = work + np.maximum(np.maximum.accumulate(alone - work, axis=1), begin)
@@ -300,9 +308,10 @@ class Clock:
         return np.where(empty, np.inf, started), np.where(empty, np.inf, end - interval_s)
 
     def ways(self, groups: list[Group], left: list[Times]) -> list[Times]:
-        """How long the first fragments of chunks are on their way, (transfers, chunks), for each group of a step.
+        """For each group of a step, the travel times of the first fragments of chunks, (transfers, chunks).
 
-        `left`: when they leave. The fragments behind them take as long: at the planned rates they meet as the first.
+        `left` is when they leave. The fragments behind them take as long: at the planned rates they meet the same
+        queues.
         """
         connection = np.concatenate([np.broadcast_to(g.connection[:, None], g.chunks.shape).ravel() for g in groups])
         times = np.concatenate([each.ravel() for each in left])
@@ -314,7 +323,7 @@ class Clock:
         return [own.reshape(each.shape) for own, each in zip(np.split(way_s, bounds), left, strict=True)]
 
     def arrive(self, group: Group, left_first: Times, left_last: Times, way_s: Times) -> None:
-        """Note when the chunks of a group have come, and when their ranks have sent them."""
+        """Record the times at which the chunks of a group arrive and at which their ranks have sent them."""
         source, full = self.source[group.connection], np.isfinite(left_last)
         np.minimum.at(self.begun, source, left_first.min(axis=1))
         last = np.where(full, left_last + self.turn_s[group.connection, None], 0.0)

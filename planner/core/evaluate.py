@@ -1,8 +1,8 @@
-"""What a plan should measure: rates, loads, bytes and times, by the papers' definitions.
+"""The prediction for a plan: rates, loads, bytes and times, by the papers' definitions.
 
-Everything follows from the trees and their rates. Bytes are those of whole frames (`wire_bytes`). Losses are not
-counted, nor any time for results, which take the same ways back at the same rate behind the gradients. Sums of rates
-are `fsum`'s, which are the same on every machine: `sum` rounds floats in another way from Python 3.12 on.
+Everything follows from the trees and their rates. Bytes are those of whole frames (`wire_bytes`). Losses do not count,
+and results take no extra time: they return on the same ways at the same rate, behind the gradients. Rates are added by
+`fsum`, which gives the same sum on every machine: from Python 3.12 on, `sum` rounds floats in another way.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from inakit.topo.fabric.fabric import DirectedLink
 
 @dataclass(frozen=True)
 class JobPrediction:
-    """One job while all jobs send: the rate of each of its workers, the ingress of its PSs, the time of a gradient.
+    """The prediction for one job while all jobs send: worker rates, PS ingress, and the time of a gradient.
 
-    Bytes are of one iteration. A job has the same rate before other jobs arrive and after they are done. `way_s` is the
-    time of a fragment's longest way to a root, plus that of its result's longest way back, where each link first sends
-    a frame of every flow that shares it, and each pipeline that recirculates takes one of every flow in again. The
+    Bytes are those of one iteration. A job keeps the same rate before other jobs arrive and after they end. `way_s` is
+    the time of a fragment's longest way to a root plus that of its result's longest way back: each link first sends a
+    frame of every flow that shares it, and each pipeline that recirculates processes a frame of every flow again. The
     communication time does not contain `way_s`.
     """
 
@@ -40,30 +40,30 @@ class JobPrediction:
 
 @dataclass(frozen=True)
 class SwitchAggregation:
-    """Gradient packets that a switch receives and sends: planned for one iteration, or measured in a run."""
+    """The gradient packets that a switch receives and sends, planned for one iteration or measured in a run."""
 
     packets_in: int
     packets_out: int
 
     @property
     def ratio(self) -> float:
-        """Packets received for each packet sent; 1 without aggregation."""
+        """Packets received per packet sent; 1 without aggregation."""
         return self.packets_in / self.packets_out if self.packets_out else inf
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is expected of a plan. Bytes are of one iteration of every job.
+    """The expected results of a plan. Bytes are those of one iteration of every job.
 
     - `link_loads_bps`: gradients on every directed link; `result_loads_bps`: results on the way back
-    - `worker_rates_bps[job, worker]`: what the worker sends (InArt's gradient sending rate, ARO's throughput)
-    - `ps_ingress_bps`, by PS, and `ps_ingress_bytes`: what PSs receive (InArt's ingress traffic amount of PSs, GOAT's
+    - `worker_rates_bps[job, worker]`: the worker's sending rate (InArt's gradient sending rate, ARO's throughput)
+    - `ps_ingress_bps`, by PS, and `ps_ingress_bytes`: received by PSs (InArt's ingress traffic amount of PSs, GOAT's
       aggregation overhead of the PS)
-    - `aggregated_bytes`: what workers send less what PSs receive (GOAT's in-network aggregation amount)
+    - `aggregated_bytes`: bytes sent by workers less bytes received by PSs (GOAT's in-network aggregation amount)
     - `overhead_bytes`: gradients summed over links (GOAT's communication overhead)
-    - `network_throughput_bps`: the same per time, the sum of the link loads (InArt's network throughput)
+    - `network_throughput_bps`: the same per second, the sum of the link loads (InArt's network throughput)
     - `switches`: packets in and out of every switch that gradients pass
-    - `summed_bps`, by switch and pipeline: what the aggregators take in
+    - `summed_bps`, by switch and pipeline: the input rate of the aggregators
     """
 
     jobs: dict[int, JobPrediction]
@@ -77,17 +77,17 @@ class Prediction:
 
     @property
     def sending_rate_bps(self) -> float:
-        """The sending rate of the slowest job, which is the bottleneck sending rate among all workers of trees."""
+        """The sending rate of the slowest job: the bottleneck sending rate among all workers of trees."""
         return min(job.sending_rate_bps for job in self.jobs.values())
 
     @property
     def sent_bytes(self) -> int:
-        """The bytes that all workers together send in one iteration."""
+        """The bytes that all workers send in one iteration."""
         return sum(job.sent_bytes for job in self.jobs.values())
 
     @property
     def ps_ingress_bytes(self) -> int:
-        """The bytes that all PSs together receive in one iteration."""
+        """The bytes that all PSs receive in one iteration."""
         return sum(job.ps_ingress_bytes for job in self.jobs.values())
 
     @property
@@ -97,14 +97,14 @@ class Prediction:
 
     @property
     def aggregated_bytes(self) -> int:
-        """The sent bytes that reach no PS because switches sum them (GOAT's in-network aggregation amount)."""
+        """The sent bytes that do not reach a PS because switches sum them (GOAT's in-network aggregation amount)."""
         return self.sent_bytes - self.ps_ingress_bytes
 
     @property
     def loads_with_results_bps(self) -> dict[DirectedLink, float]:
-        """Gradients and results together on every directed link, when results flow back while gradients still come.
+        """The load of every directed link while results return and gradients are still sent.
 
-        With one PS no link carries both. With several the sum may exceed a capacity (ARO, footnote 3).
+        With one PS no link carries both. With several, the sum can exceed a capacity (ARO, footnote 3).
         """
         return dict(sum((Counter(self.link_loads_bps), Counter(self.result_loads_bps)), Counter()))
 
@@ -116,7 +116,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class TreeLoad:
-    """A tree, the rate of each of its flows, and the packets that each flow sends in an iteration."""
+    """A tree, the rate of each of its flows, and the packets per flow in an iteration."""
 
     job: int
     tree: AggregationTree
@@ -129,13 +129,13 @@ class TreeLoad:
         return sum(branch.parent == ROOT_LABEL for branch in self.tree.branches)
 
     def time_s(self, wire_bytes: int) -> float:
-        """The seconds that a flow takes to send its packets; infinite if it has packets and no rate."""
+        """The seconds in which a flow sends its packets; infinite if it has packets and the rate 0."""
         bits = self.packets * wire_bytes * 8
         return bits / self.rate_bps if self.rate_bps else inf if bits else 0.0
 
 
 def evaluate(problem: Problem, plan: Plan) -> Prediction:
-    """What `plan` should measure on the problem's fabric. The plan must have passed `check`."""
+    """Predict the figures of `plan` on the problem's fabric. The plan must have passed `check`."""
     loads, alone = list(tree_loads(problem, plan)), [foresee(problem, each) for each in plan.collectives]
     wire, ways_s = problem.fragment.wire_bytes, tree_ways_s(problem, loads)
     summed = {number: predict_job(problem, number, loads, ways_s) for number in dict.fromkeys(x.job for x in loads)}
@@ -160,12 +160,12 @@ def evaluate(problem: Problem, plan: Plan) -> Prediction:
 
 
 def together(*found: dict[DirectedLink, float]) -> dict[DirectedLink, float]:
-    """The sums of several loads of links."""
+    """The sums of several link loads."""
     return dict(sum(map(Counter, found), Counter[DirectedLink]()))
 
 
 def predict_collective(problem: Problem, foreseen: Foreseen) -> JobPrediction:
-    """The prediction for a job whose workers sum by themselves. Its sending rate is the mean of theirs."""
+    """The prediction for a job whose workers sum without switches. Its sending rate is their mean rate."""
     rates = foreseen.rates_bps(problem.fragment.wire_bytes).values()
     return JobPrediction(
         sending_rate_bps=fsum(rates) / len(rates),
@@ -177,7 +177,7 @@ def predict_collective(problem: Problem, foreseen: Foreseen) -> JobPrediction:
 
 
 def tree_loads(problem: Problem, plan: Plan) -> Iterator[TreeLoad]:
-    """Every tree of the plan with its rate and its packets, in the plan's order."""
+    """Every tree of the plan with its rate and its packets, in the order of the plan."""
     ranges = fragment_ranges(problem, plan)
     for planned in plan.trees:
         yield TreeLoad(planned.job, planned.tree, planned.rate_bps, len(ranges[planned.job, planned.tree.number]))
@@ -186,7 +186,7 @@ def tree_loads(problem: Problem, plan: Plan) -> Iterator[TreeLoad]:
 def predict_job(
     problem: Problem, number: int, of_all: list[TreeLoad], ways_s: dict[tuple[int, int], float]
 ) -> JobPrediction:
-    """The prediction for one job, given the trees of all jobs and how long their ways are.
+    """The prediction for one job, given the trees of all jobs and the times of their ways.
 
     A job's trees send at the same time, so its slowest tree is its communication time.
     """
@@ -223,7 +223,9 @@ def link_times(problem: Problem, loads: list[TreeLoad]) -> dict[DirectedLink, fl
 
 
 def recirculation_times(problem: Problem, loads: list[TreeLoad]) -> dict[Inp, float]:
-    """By pipeline whose chip recirculates, the seconds for one frame of every flow that it sums, in each pass again."""
+    """For each pipeline that recirculates, the seconds for one frame of every flow that it sums, in every pass after
+    the first.
+    """
     bits, found = 8 * problem.fragment.wire_bytes, {}
     for (switch, pipeline), flows in summed_flows(load.tree for load in loads).items():
         chip = problem.fabric.switch_by_name[switch].chip
@@ -233,7 +235,7 @@ def recirculation_times(problem: Problem, loads: list[TreeLoad]) -> dict[Inp, fl
 
 
 def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float], passes_s: dict[Inp, float]) -> float:
-    """The seconds of the longest way from a worker to the root, plus those of the longest way of a result back."""
+    """The seconds of the longest way from a worker to the root, plus those of a result's longest way back."""
 
     def times(label: int) -> Iterator[float]:
         yield from (hops_s[link] for link in pairwise(tree.way(label)))
@@ -271,7 +273,7 @@ def result_loads(loads: Iterable[TreeLoad]) -> dict[DirectedLink, float]:
 
 
 def switch_aggregation(loads: list[TreeLoad], alone: list[Foreseen]) -> dict[str, SwitchAggregation]:
-    """By switch, the gradient packets of one iteration in and out.
+    """The gradient packets of one iteration that each switch receives and sends.
 
     A flow enters every node of its path but the first, and leaves every node but the last.
     """

@@ -1,7 +1,7 @@
 """Max-min fair rates, by progressive filling (Bertsekas and Gallager, *Data Networks*, section 6.5.2).
 
-`max_min_rates` serves whoever shares links: tasks, running jobs, and here the jobs of a plan. In a closed loop results
-come back by a plan's trees while gradients still go up; `in_closed_loop` lowers the rates of each job by one factor, so
+`max_min_rates` shares links among tasks, running jobs or, here, the jobs of a plan. In a closed loop results
+return on a plan's trees while gradients still go up; `in_closed_loop` lowers the rates of each job by one factor, so
 that both fit every link.
 """
 
@@ -20,7 +20,7 @@ from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, SolverOutcome
 from inakit.planner.core.problem import Problem
 
 ROUNDING = 1e-9
-"""By this share a rate or a load may be off: a plan may fill a link with gradients alone."""
+"""The relative tolerance of rates and loads: a plan can fill a link with gradients alone."""
 
 Resource = TypeVar("Resource", bound=Hashable)
 Numbers = NDArray[np.float64]
@@ -28,19 +28,19 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Usage:
-    """What one member uses of resources for each unit of its rate: `amounts` of those at `places` in an array."""
+    """The resources that one member uses per unit of its rate: `amounts` of the resources at `places` in an array."""
 
     places: NDArray[np.int64]
     amounts: Numbers
 
     @staticmethod
     def of(amounts: Mapping[Resource, float], places: Mapping[Resource, int]) -> Usage:
-        """The usage of resources by their names; `places` has the place of each."""
+        """The usage of resources given by name; `places` maps a name to its place."""
         return Usage(np.array([places[each] for each in amounts], np.int64), np.array(list(amounts.values()), float))
 
 
 def max_min_rates(usages: Sequence[Usage], capacities: Numbers, limits: Sequence[float] | None = None) -> Numbers:
-    """The max-min fair rates, of the shape (members,): all grow together, each until a resource of its own is full.
+    """The max-min fair rates, (members,): all rates grow together, each until one of its resources is full.
 
     `capacities` has the shape (resources,). With `limits`, one for each member, a member's rate also stops there.
     """
@@ -68,9 +68,9 @@ def max_min_rates(usages: Sequence[Usage], capacities: Numbers, limits: Sequence
 
 
 def in_closed_loop(problem: Problem, plan: Plan) -> Plan:
-    """The plan with rates at which gradients and results fit every link: max-min fair over jobs, and none raised.
+    """Lower the plan's rates so that gradients and results fit every link: max-min fair over jobs; no rate rises.
 
-    What is proven of the plan's own rates bounds those in a closed loop, so that a proof becomes a gap.
+    A bound that is proven for the plan's own rates also bounds those in a closed loop, so a proof becomes a gap.
     """
     factors = fair_factors(problem, plan)
     least = min(factors.values())
@@ -81,14 +81,14 @@ def in_closed_loop(problem: Problem, plan: Plan) -> Plan:
 
 
 def lowered(outcome: SolverOutcome, factor: float) -> SolverOutcome:
-    """What is known of a plan after every rate was lowered, none by more than `factor`."""
+    """The outcome of a plan after every rate was lowered, by at most `factor`."""
     if outcome.status not in (OPTIMAL, FEASIBLE):
         return outcome
     return replace(outcome, status=FEASIBLE, gap=(1 + (outcome.gap or 0.0)) / factor - 1)
 
 
 def fair_factors(problem: Problem, plan: Plan) -> dict[int, float]:
-    """By job, the factor of its rates, at most 1, so that weighted rates are max-min fair."""
+    """For each job, the factor of its rates, at most 1, that makes weighted rates max-min fair."""
     wanted = {
         job.number: job.weight * sum(planned.rate_bps for planned in plan.trees if planned.job == job.number)
         for job in problem.jobs

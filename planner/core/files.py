@@ -1,4 +1,4 @@
-"""Jobs, plans and table entries in files: YAML or JSON in, JSON out, and what `simple_switch_CLI` reads.
+"""Jobs, plans and table entries in files: YAML or JSON in, JSON out, and commands for `simple_switch_CLI`.
 
     version: 1
     jobs:
@@ -59,12 +59,12 @@ def load_jobs(path: Path) -> tuple[Job, ...]:
     file = with_job_numbers(read_file(path, FILE))
     jobs = validate(file, JobsFile, remedy=f"{START}, every key explained").jobs
     if not jobs:
-        raise InputError(f"{path}: no job: `jobs` lists at least one{START}")
+        raise InputError(f"{path}: no job: the list `jobs` is empty{START}")
     return jobs
 
 
 def with_job_numbers(file: ParsedFile) -> ParsedFile:
-    """The file; in its list `jobs`, a job without a number now has its position, from 1."""
+    """The file, where each job in the list `jobs` without a number gets its position, from 1."""
     listed = file.document.get("jobs") if isinstance(file.document, dict) else None
     for position, job in enumerate(listed if isinstance(listed, list) else (), start=1):
         if isinstance(job, dict):
@@ -93,7 +93,7 @@ def load_plan(path: Path) -> Plan:
 
 
 def with_flat_trees(document: dict[str, Any]) -> None:
-    """Convert the document of a plan of version 1 or 2, whose trees are grouped in shards that they divide evenly."""
+    """Convert the document of a plan of version 1 or 2, whose trees are grouped in shards with equal parts."""
     plan = document["plan"]
     plan["trees"] = [
         {
@@ -124,6 +124,6 @@ def save_entries(entries: Entries, folder: Path) -> None:
 
 
 def to_json(file: object) -> str:
-    """A dataclass as indented JSON, which `validate` reads back as an equal value."""
+    """A dataclass as indented JSON that `validate` reads back as an equal value."""
     adapter: TypeAdapter[Any] = TypeAdapter(type(file))
     return adapter.dump_json(file, indent=1).decode() + "\n"

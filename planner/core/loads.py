@@ -1,4 +1,4 @@
-"""How many flows of a set of trees each link carries, and the sending rate that this allows."""
+"""The number of flows of a set of trees on each link, and the sending rate that this allows."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def summed_flows(trees: Iterable[AggregationTree]) -> Counter[Inp]:
 
 
 def equal_rate_bps(fabric: Fabric, trees: Iterable[AggregationTree]) -> float:
-    """The highest rate in bit/s that every worker can send at in every tree, the same in all."""
+    """The highest rate in bit/s that every worker can use in every tree, equal in all."""
     return sending_rate_bps(fabric, ((tree, 1.0) for tree in trees))
 
 
 def sending_rate_bps(fabric: Fabric, trees: Iterable[tuple[AggregationTree, float]]) -> float:
-    """The highest sending rate in bit/s, where each tree's flows have the share of it that stands beside the tree.
+    """The highest sending rate in bit/s if each tree's flows send the share of it that is given with the tree.
 
-    This is ARO's constraint (10) with one rate r: the least capacity per share, of all links, of the aggregators of
-    every switch that has an `aggregation_rate_bps` (InArt's switch capacity constraint), and of every pipeline whose
-    chip recirculates what it sums.
+    This is ARO's constraint (10) with one rate r: the least capacity per share over all links, the aggregators of every
+    switch with an `aggregation_rate_bps` (InArt's switch capacity constraint), and every pipeline whose chip
+    recirculates the packets that it sums.
     """
     loads: dict[Resource, float] = defaultdict(float)
     for tree, share in trees:

@@ -1,6 +1,6 @@
 """The contract of a planning method: `plan(problem, options) -> Plan`, checked before anyone sees the plan.
 
-Options of a method's own follow its name as text: `soar:switches=8`, `forest:trees=4`. A method that also changes the
+A method's own options follow its name as text: `soar:switches=8`, `forest:trees=4`. A method that also changes the
 problem returns a `Design`: ATRO chooses the fabric, PARING the hosts that work, SPAR the switches that aggregate.
 """
 
@@ -20,18 +20,18 @@ from inakit.topo.fabric.fabric import Fabric
 
 AFTERWARDS, ROUTED, PLANNED = "afterwards", "routed", "planned"
 HEADROOM = {
-    AFTERWARDS: "gradients are planned alone, as in the papers; a run lowers rates where results need room",
-    ROUTED: "gradients have the same best rates, by those of all routes on which results need least room (aro)",
-    PLANNED: "gradients are planned together with the results that come back meanwhile",
+    AFTERWARDS: "gradients are planned alone, as in the papers; a run lowers rates where results need capacity",
+    ROUTED: "gradients keep their best rates, on the routes where results need the least capacity (aro)",
+    PLANNED: "gradients and the results that return at the same time are planned together",
 }
-"""When room for results is made, by the name of the option."""
+"""The ways to plan capacity for results, by the name of the option."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options that every method takes. Heuristics ignore `solver`, `time_limit_s` and `gap`.
+    """The options of every method. Heuristics ignore `solver`, `time_limit_s` and `gap`.
 
-    `window` is the most fragments that a worker has on their way in a tree. `headroom` is one of `HEADROOM`.
+    `window` is the maximum number of fragments that a worker has in flight in a tree. `headroom` is one of `HEADROOM`.
     """
 
     seed: int = 0
@@ -41,7 +41,7 @@ class Options:
     window: int = DEFAULT_WINDOW
     headroom: str = AFTERWARDS
     LEAST: ClassVar[Mapping[str, int]] = {}
-    """The least values of a method's own options."""
+    """The minimum values of a method's own options."""
 
     def __post_init__(self) -> None:
         if not self.time_limit_s > 0:
@@ -59,12 +59,12 @@ class Options:
 
     @property
     def with_results(self) -> bool:
-        """Whether gradients are planned together with results."""
+        """Whether gradients and results are planned together."""
         return self.headroom == PLANNED
 
     @property
     def for_solver(self) -> SolverOptions:
-        """The options that a solver takes."""
+        """The options for a solver."""
         return SolverOptions(self.solver, self.time_limit_s, self.gap, self.seed)
 
 
@@ -73,17 +73,17 @@ OptionsT = TypeVar("OptionsT", bound=Options)
 
 @dataclass(frozen=True)
 class Method(Generic[OptionsT]):
-    """A planning method: its options' type (`Options`, or a subclass with its own) and its function."""
+    """A planning method: the type of its options (`Options` or a subclass) and its function."""
 
     summary: str
     options: type[OptionsT]
     function: Callable[[Problem, OptionsT], Plan]
 
     def plan(self, problem: Problem, options: Options | None = None) -> Plan:
-        """Plan, and check the plan. Every method takes plain `Options`; options of a subclass fit their own method
-        only.
+        """Plan, and check the plan. Every method takes plain `Options`; options of a subclass fit only their own
+        method.
 
-        With planned headroom, rates are those that the trees allow in both directions, even where the method ignores
+        With planned headroom, rates are those that the trees allow in both directions, even if the method ignores
         results.
         """
         own = self.own(options or Options())
@@ -95,7 +95,7 @@ class Method(Generic[OptionsT]):
         return in_closed_loop(problem, plan) if own.with_results else plan
 
     def own(self, options: Options) -> OptionsT:
-        """The options in this method's own type. Raises `InputError` for options of another method."""
+        """Convert the options to this method's own type. Raises `InputError` for options of another method."""
         if isinstance(options, self.options):
             return options
         if type(options) is Options:
@@ -104,13 +104,13 @@ class Method(Generic[OptionsT]):
 
 
 NUMBERS: dict[type, str] = {int: "a whole number", float: "a number"}
-"""The types that a text can be read as, beside plain text."""
+"""The types of options that are parsed from text, beside plain text."""
 
 
 def with_options(name: str, method: Method[Any], texts: Sequence[str]) -> Method[Any]:
-    """The method with these options, each as "switches=8". Raises `InputError` for one that it does not have."""
+    """Apply options, each written as "switches=8", to the method. Raises `InputError` for an unknown option."""
     given = dict(option(name, method, text) for text in texts)
-    method.options(**given)  # whose own check refuses values that make no sense
+    method.options(**given)  # the type checks its values
     return replace(method, function=lambda problem, own: method.function(problem, replace(own, **given)))
 
 
@@ -123,7 +123,7 @@ def own_options(method: Method[Any]) -> dict[str, type]:
 
 
 def option(name: str, method: Method[Any], text: str) -> tuple[str, Any]:
-    """The name and value of an option."""
+    """Parse one option into its name and value."""
     key, _, value = text.partition("=")
     known = own_options(method)
     if not known:

@@ -1,16 +1,16 @@
-"""The one result that every planner gives: which sender goes where, and where sums are made.
+"""The result of every planner: the destination of each sender, and the places where sums are made.
 
-A plan has, for each job, aggregation trees, whose sums switches and parameter servers make, or a collective of end
-hosts. A job's trees carry its fragments one after the other, in the order of the plan and in proportion to their
-shares (`fragment_ranges`).
+A plan has, for each job, aggregation trees, in which switches and parameter servers sum, or a collective of end hosts.
+A job's trees carry consecutive ranges of its fragments, in the order of the plan and in proportion to their shares
+(`fragment_ranges`).
 
-A tree's nodes have labels: 0 is the root, every worker and every aggregator has its own. A branch is the way of one
+A tree's nodes have labels: 0 is the root, and every worker and aggregator has its own. A branch is the way of one
 label's packets, from its node to the next aggregator on the way, or to the root.
 
-A collective says which rank sends which chunks to which other rank, and in which step; ranks, steps and chunks are
-those of MPI and NCCL. All transfers of a step send what their ranks held before the step: a rank holds its own gradient
-plus all that steps before have added to it, or what a step before has put in its place. Nobody waits for a step of
-others: a transfer begins as soon as the steps before it have brought its own chunks.
+A collective lists which rank sends which chunks to which other rank, and in which step; ranks, steps and chunks are
+those of MPI and NCCL. All transfers of a step send the values that their ranks held before the step: a rank holds its
+own gradient plus everything that earlier steps added, or the value by which an earlier step replaced it. There is no
+barrier between steps: a transfer begins as soon as the steps before it have brought its own chunks.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from inakit.planner.core.slot_policies import DEFAULT_POLICY, policy_of
 from inakit.topo.fabric.fabric import DirectedLink
 
 ACKNOWLEDGED_AT_ONCE = 32
-"""How many fragments a receiver acknowledges with one packet, as long as they come without a gap."""
+"""The number of fragments that a receiver acknowledges with one packet, if they arrive without a gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """`count` chunks, from chunk `first` on, that are sent in a step.
+    """`count` chunks, from chunk `first` on, that are sent in one step.
 
     If it `adds`, the receiver adds them to what it holds; otherwise they replace what it holds.
     """
@@ -43,13 +43,14 @@ class Transfer:
 
     @property
     def chunks(self) -> range:
-        """The chunks."""
+        """The numbers of the chunks."""
         return range(self.first, self.first + self.count)
 
 
 @dataclass(frozen=True)
 class Connection:
-    """All that one rank sends to another: transfers in the order of their steps, by one path, at one rate on the wire.
+    """Everything that one rank sends to another: transfers in the order of their steps, on one path, at one rate on the
+    wire.
 
     `path` leads from the source's host to the destination's, both included.
     """
@@ -68,9 +69,9 @@ class Connection:
 
 @dataclass(frozen=True)
 class Collective:
-    """How the workers of a job sum their gradients among themselves.
+    """The way in which the workers of a job sum their gradients among themselves.
 
-    `ranks`: their hosts, each once. The gradient is divided into `chunks` equal parts. `connections` has at most one
+    `ranks` are their hosts, each once. The gradient is divided into `chunks` equal parts. `connections` has at most one
     for each source and destination. Connections that send in the same step share links at the same time; those of
     different steps follow one another.
     """
@@ -91,7 +92,9 @@ class Collective:
 
     @cached_property
     def concurrent(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """The different sets of connections that send in one step: their numbers, and how many chunks each sends."""
+        """The distinct sets of connections that send in one step: their numbers, and the number of chunks that each
+        sends.
+        """
         found: dict[tuple[tuple[int, int], ...], None] = {}
         for sent in self.steps.values():
             chunks: Counter[int] = Counter()
@@ -101,7 +104,7 @@ class Collective:
         return tuple(found)
 
     def chunk_fragments(self, total: int) -> list[range]:
-        """The fragments of each chunk of a gradient of `total` fragments; there may be more chunks than fragments."""
+        """The fragments of each chunk of a gradient of `total` fragments; there can be more chunks than fragments."""
         bounds = [total * chunk // self.chunks for chunk in range(self.chunks + 1)]
         return [range(low, high) for low, high in pairwise(bounds)]
 
@@ -113,9 +116,9 @@ class Collective:
 
 @dataclass(frozen=True)
 class SolverOutcome:
-    """How a plan was found: the status is optimal, feasible (with a `gap`), or heuristic.
+    """The origin and the proven quality of a plan. The status is optimal, feasible (with a `gap`), or heuristic.
 
-    `gap` is relative to what the method optimises: 1 / rate for one task, the weighted sum of the rates for several
+    `gap` is relative to the objective of the method: 1 / rate for one task, the weighted sum of the rates for several
     tasks (ARO's Eqs. (2) and (3)).
     """
 
@@ -130,7 +133,7 @@ OPTIMAL, FEASIBLE, INFEASIBLE, ERROR = "optimal", "feasible", "infeasible", "err
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """How long, how exactly and with what a model is solved. `gap` is relative; 0 asks for the optimum."""
+    """The solver, its time limit and its precision. `gap` is relative; 0 asks for the optimum."""
 
     solver: str = "highs"
     time_limit_s: float = 60.0
@@ -143,7 +146,7 @@ ROOT_LABEL = 0
 MOST_BITS = 64
 """The bits of a slot's bitmap."""
 SHARED_WINDOW = 256
-"""The most fragments of a tree on their way at once where no segment of slots limits them."""
+"""The maximum number of fragments of a tree in flight if no segment of slots limits them."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Aggregator:
-    """Sums what arrives in one ingress pipeline of a switch. Child i of `children` has bit i.
+    """An aggregator sums the packets that arrive in one ingress pipeline of a switch. Child i of `children` has bit i.
 
     It owns `slots` slots from `first_slot` on, counted within the pipeline.
     """
@@ -185,12 +188,11 @@ class AggregationTree:
     """One tree towards one root: a PS, or a switch whose aggregator has the label 0.
 
     `workers[label]` is the host of a worker's label. Every label but the root's has one branch. `policy` is a name of
-    `inakit.planner.core.slot_policies`; among fragments that may preempt each other the one of higher `priority` does.
-    `fallback` leads from a root that is a switch to the PS that stands by for it. `results` says by which of its
-    branches' links each node gets the results, where that is planned: node by node its `result_parents`. With
-    `whole_children` an aggregator sums what its children send and nothing that stands for a part of one.
-    `workers_counted`: sums say how many workers are in them, where the data-plane program can count. The last two are
-    not part of a plan's file.
+    `inakit.planner.core.slot_policies`; where fragments may preempt each other, the one of higher `priority` does.
+    `fallback` leads from a root in the network to its standby PS. `results`, where planned, maps each node to the node
+    from which it gets results, over links of the branches: its `result_parents`. With `whole_children` an aggregator
+    sums only complete sums of its children. With `workers_counted` sums carry the number of workers in them, if the
+    data-plane program can count. A plan's file does not contain the last two.
     """
 
     number: int
@@ -217,7 +219,7 @@ class AggregationTree:
 
     @cached_property
     def workers_below(self) -> dict[int, tuple[int, ...]]:
-        """For each label, the labels of the workers whose gradients it stands for. The root stands for all."""
+        """For each label, the labels of the workers whose gradients its packets represent. The root represents all."""
         below: dict[int, list[int]] = {label: [] for label in (*self.workers, *self.aggregator_of, ROOT_LABEL)}
         for worker in self.workers:
             label = worker
@@ -228,9 +230,9 @@ class AggregationTree:
         return {label: tuple(found) for label, found in below.items()}
 
     def summands(self, aggregator: Aggregator) -> tuple[int, ...]:
-        """The label that each bit of an aggregator's bitmap stands for.
+        """The label behind each bit of an aggregator's bitmap.
 
-        These are the aggregator's children. Where trees share slots, a sum may arrive in pieces: then they are all
+        These are the aggregator's children. Where trees share slots, a sum can arrive in pieces: then they are all
         workers below the aggregator, if 64 bits are enough for them, unless only `whole_children` are summed.
         """
         workers = self.workers_below[aggregator.label]
@@ -238,10 +240,12 @@ class AggregationTree:
         return workers if in_pieces and len(workers) <= MOST_BITS else aggregator.children
 
     def bits(self, aggregator: Aggregator) -> dict[int, int]:
-        """The bits of every label that may come to an aggregator; 0 for a label that is only a part of a summand."""
+        """The bits of every label whose packets can reach an aggregator; 0 for a label that is only a part of a
+        summand.
+        """
         place = {label: position for position, label in enumerate(self.summands(aggregator))}
         below = list(aggregator.children)
-        for label in below:  # grows while it is walked: then come the children's children, and so on
+        for label in below:  # the list grows in the loop: children's children follow, and so on
             if label in self.aggregator_of:
                 below += self.aggregator_of[label].children
         return {
@@ -256,7 +260,7 @@ class AggregationTree:
 
     @property
     def server(self) -> str | None:
-        """The PS: the root, or the host that stands by for a root in the network. None where nothing stands by."""
+        """The PS: the root itself, or the standby host of a root in the network; None without a standby."""
         if self.in_network_root:
             return self.fallback[-1] if self.fallback else None
         return self.root
@@ -271,10 +275,10 @@ class AggregationTree:
 
     @cached_property
     def result_parents(self) -> dict[str, str]:
-        """The tree by which results come back: for every node but the root, the node that it gets them from.
+        """The tree on which results return: for every node but the root, the node from which it gets them.
 
-        Gradients may split over several links and meet again; results come back by one of them, so that each worker
-        gets each result once. Unless the tree says which, a node's parent is its next hop on a way to the root with the
+        Gradients can split over several links and meet again; results return on one of them, so that each worker gets
+        each result once. Unless the tree specifies it, a node's parent is its next hop on a way to the root with the
         fewest hops.
         """
         if self.results:
@@ -285,7 +289,7 @@ class AggregationTree:
                 before.setdefault(following, []).append(node)
         parents: dict[str, str] = {}
         reached = [self.root]
-        for following in reached:  # grows while it is walked
+        for following in reached:  # the list grows in the loop
             for node in before.get(following, ()):
                 if node not in parents:
                     parents[node] = following
@@ -299,12 +303,12 @@ class AggregationTree:
 
     @property
     def slots(self) -> int | None:
-        """The slots of the aggregator that has the fewest; None for a tree without aggregators."""
+        """The slots of the aggregator with the fewest slots; None for a tree without aggregators."""
         return min((aggregator.slots for aggregator in self.aggregators), default=None)
 
     @property
     def window(self) -> int | None:
-        """The most fragments that a worker may have on their way; None where slots do not limit them."""
+        """The maximum number of fragments that a worker can have in flight; None where slots do not limit it."""
         policy, slots = policy_of(self.policy), self.slots
         if slots is None:
             return None
@@ -312,16 +316,16 @@ class AggregationTree:
 
     @property
     def reach(self) -> int:
-        """The distance in sequence at which a later fragment has to wait for an earlier one's result.
+        """The sequence distance at which a later fragment waits for the result of an earlier one.
 
-        An aggregator's table entry holds it as its parameter `window`.
+        It is the parameter `window` of an aggregator's table entry.
         """
         return (self.window or 0) * policy_of(self.policy).versions
 
 
 @dataclass(frozen=True)
 class PlannedTree:
-    """An aggregation tree with what a job sends over it.
+    """An aggregation tree with its part of a job's traffic.
 
     `share` is the fraction of the job's gradient that the tree sums. `rate_bps` is the planned sending rate of each
     worker in this tree, on the wire.
@@ -335,9 +339,9 @@ class PlannedTree:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a method decided for a problem.
+    """The decisions of a method for a problem.
 
-    A job has either trees, whose shares of its gradient sum to 1, or a collective of its workers. A job's trees take
+    A job has either trees, whose shares of its gradient sum to 1, or a collective of its workers. A job's trees carry
     its fragments in the order of `trees`.
     """
 
@@ -357,17 +361,17 @@ class Plan:
         return replace(self, trees=trees, collectives=tuple(c.with_rates_times(factor) for c in self.collectives))
 
     def with_trees(self, trees: Sequence[AggregationTree]) -> Plan:
-        """The plan with another aggregation tree in the place of each, in the same order."""
+        """The plan with its aggregation trees replaced, in the same order."""
         return replace(self, trees=tuple(replace(had, tree=tree) for had, tree in zip(self.trees, trees, strict=True)))
 
     @property
     def jobs_sharing_slots(self) -> frozenset[int]:
-        """The numbers of the jobs whose fragments may find their slot taken, because a tree's policy shares slots."""
+        """The numbers of the jobs whose fragments can find their slot busy, because a tree's policy shares slots."""
         return frozenset(planned.job for planned in self.trees if policy_of(planned.tree.policy).shared)
 
 
 def trees_of(collective: Collective) -> tuple[AggregationTree, ...]:
-    """A tree for each rank that receives, numbered from 1 by ranks; the sources' ranks, from 1, are its labels."""
+    """A tree for each rank that receives, numbered by rank from 1; the labels are the ranks of the sources, from 1."""
     into: defaultdict[int, list[Connection]] = defaultdict(list)
     for connection in collective.connections:
         into[connection.destination].append(connection)
@@ -384,7 +388,7 @@ def trees_of(collective: Collective) -> tuple[AggregationTree, ...]:
 
 
 def tree_number(destination: int) -> int:
-    """The number of the tree to a rank."""
+    """The number of the tree towards a rank."""
     return destination + 1
 
 
@@ -396,7 +400,7 @@ def label_of(connection: Connection) -> int:
 def fragment_ranges(problem: Problem, plan: Plan) -> dict[tuple[int, int], range]:
     """By (job, tree number), the fragments of one iteration's gradient that the tree carries.
 
-    A job's trees follow one another in the plan's order, each as long as its share in whole fragments.
+    A job's trees follow one another in the plan's order; the length of each is its share, rounded to whole fragments.
     """
     ranges: dict[tuple[int, int], range] = {}
     for job in problem.jobs:
@@ -407,7 +411,8 @@ def fragment_ranges(problem: Problem, plan: Plan) -> dict[tuple[int, int], range
 
 
 def split(total: int, shares: Sequence[float]) -> list[range]:
-    """The integers from 0 to `total` cut into consecutive ranges, whose lengths have these shares of it to within one.
+    """Cut the integers from 0 to `total` into consecutive ranges with these shares, each within one of its exact
+    length.
 
     The shares sum to 1.
     """

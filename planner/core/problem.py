@@ -1,4 +1,4 @@
-"""What a planner is given: a fabric, and the jobs that train on it."""
+"""The input of a planner: a fabric, and the jobs that train on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inakit.topo.files.quantities import Duration, Size, Whole
 
 @dataclass(frozen=True)
 class FragmentFormat:
-    """How a gradient is cut into packets: integers per packet, and bytes of the packet on the wire.
+    """The format of packets that carry a gradient: integers per packet, and bytes per packet on the wire.
 
     `wire_bytes` counts the Ethernet header and everything behind it, which is what link shapers
     and interface counters count. All rates of the kit are rates of these bytes.
@@ -24,7 +24,7 @@ class FragmentFormat:
     wire_bytes: int
 
     def count(self, gradient_bytes: int) -> int:
-        """The fragments of a gradient of 32-bit integers. The last fragment is padded with zeros."""
+        """The number of fragments of a gradient of 32-bit integers. The last fragment is padded with zeros."""
         return -(-gradient_bytes // (4 * self.values))
 
 
@@ -32,8 +32,8 @@ class FragmentFormat:
 class Job:
     """A data-parallel training job. Job numbers count from 1; `weight` is ARO's beta_s.
 
-    `model` is a table of `inakit.planner.core.models` and says what layers the gradient consists of: they divide the
-    gradient in proportion to their sizes. Without a model the gradient is of one piece.
+    `model` names a table of `inakit.planner.core.models` with the layers of the gradient, which divide it in proportion
+    to their sizes. Without a model the gradient is one piece.
     """
 
     number: Whole
@@ -49,7 +49,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Problem:
-    """A fabric and its jobs. Constructing one checks it, and raises `InputError` for a mistake."""
+    """A fabric and its jobs. The constructor checks it and raises `InputError` for a mistake."""
 
     fabric: Fabric
     jobs: tuple[Job, ...]
@@ -57,7 +57,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not self.jobs:
-            raise InputError("no job: a problem has at least one")
+            raise InputError("no job: a problem needs at least one")
         for number, count in Counter(job.number for job in self.jobs).items():
             if count > 1:
                 raise InputError(f"job {number} is given {count} times: every job needs its own number")
@@ -66,7 +66,7 @@ class Problem:
 
 
 def check_job(fabric: Fabric, job: Job) -> None:
-    """Raise `InputError` unless every host exists, is used in one role, and every size makes sense."""
+    """Raise `InputError` unless every host exists and has one role, and every number is in range."""
     name = f"job {job.number}"
     if not 1 <= job.number < 65536:
         raise InputError(f"{name}: job numbers are 1 to 65535")

@@ -1,7 +1,7 @@
-"""What a tree's aggregators do with their slots: one policy for each protocol of the papers.
+"""The slot policies of aggregators, one for each protocol of the papers.
 
-A policy becomes table entries, nothing else: `inakit.planner.install.plan_entries` writes its bits into the entry of
-every child, and workers compute slots and windows from the rest.
+A policy only affects table entries: `inakit.planner.install.plan_entries` writes its bits into the entry of every
+child, and workers compute slots and windows from the rest.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from inakit.topo.errors import unknown_name
 
 @dataclass(frozen=True)
 class SlotPolicy:
-    """How fragments share slots.
+    """The rules by which fragments share slots.
 
-    - `shared`: every tree may use every slot of a pipeline, a fragment finds its slot by a hash, and one that finds it
-      busy goes on unaggregated; otherwise each tree owns a segment
-    - `versions`: how many windows of fragments fit a segment
-    - `holds`: what is sent again is summed as well, so that no partial sum ever leaves
-    - `shadows`: a finished sum stays in its slot for those who ask again
+    - `shared`: every tree can use every slot of a pipeline; a fragment finds its slot by a hash, and continues
+      unaggregated if the slot is busy. Otherwise each tree owns a segment
+    - `versions`: the number of windows of fragments that fit a segment
+    - `holds`: retransmitted fragments are summed too, so that no partial sum leaves
+    - `shadows`: a finished sum stays in its slot and answers repeated requests
     - `evicts`: a fragment of higher priority takes a busy slot
-    - `notifies`: a fragment that finds its slot busy goes back as a notice with ECN
-    - `needs_root`: the root is a switch, and nothing partial leaves an aggregator
-    - `until_result`: a slot becomes free when the result comes back, not when its sum leaves
-    - `marks`: a packet that finds a long queue is marked (ECN), and workers send less as long as results say so
+    - `notifies`: a fragment that finds its slot busy returns as a notice with ECN
+    - `needs_root`: the root is a switch, and no partial sum leaves an aggregator
+    - `until_result`: a slot becomes free when the result returns, not when its sum leaves
+    - `marks`: a packet that finds a long queue is marked (ECN), and workers send less while results carry marks
     """
 
     shared: bool = False
@@ -39,7 +39,7 @@ class SlotPolicy:
 
     @property
     def keeps_sums(self) -> bool:
-        """Whether an aggregator keeps a finished sum and answers a fragment that is sent again with it.
+        """Whether an aggregator keeps a finished sum and answers a retransmitted fragment with it.
 
         Such an answer does not show whose fragment was missing.
         """
@@ -57,14 +57,15 @@ POLICIES = {
 }
 """By the method whose paper describes them: SwitchML's shadow copies below a PS; GOAT's exclusive segments (section
 III); ATP's slots by hash, first come first served; ESA's preemption by priority; SwitchML's pool with two versions;
-P4INC-AOI's segments with a shadow copy (section VI-B, whose workers number fragments so that no two of a job collide,
-as fragments that use a segment in order do not); shadow copies with PANAMA's congestion control."""
+P4INC-AOI's segments with a shadow copy (section VI-B: its workers number fragments so that no two of a job collide;
+fragments that use a segment in order do not collide either); shadow copies with PANAMA's congestion control.
+"""
 
 DEFAULT_POLICY = "shadow-copy"
 
 
 def policy_of(name: str) -> SlotPolicy:
-    """The policy of that name. Raises `InputError` with the nearest name for an unknown one."""
+    """Return the policy of that name. Raises `InputError` with the nearest name for an unknown one."""
     if name not in POLICIES:
         raise unknown_name("slot policy", name, POLICIES)
     return POLICIES[name]

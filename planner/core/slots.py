@@ -1,4 +1,4 @@
-"""Which aggregator slots each tree owns: exclusive segments in every pipeline, within its chip's limits."""
+"""The aggregator slots of each tree: exclusive segments in every pipeline, within the limits of its chip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Inp = tuple[str, int]
 """An input pipeline: the switch and the pipeline's number."""
 
 Resource = DirectedLink | str | Inp
-"""What flows share: a link, the aggregators of a switch, or those of one of its pipelines."""
+"""A resource that flows share: a link, the aggregators of a switch, or those of one of its pipelines."""
 
 
 def is_link(resource: Resource) -> TypeGuard[DirectedLink]:
@@ -26,7 +26,7 @@ def is_link(resource: Resource) -> TypeGuard[DirectedLink]:
 
 
 def resource_bps(fabric: Fabric, resource: Resource) -> float:
-    """The capacity of a link, or what a switch or a pipeline sums, infinite where that is not limited."""
+    """The capacity of a link, or the summing rate of a switch or pipeline, in bit/s; infinite where unlimited."""
     if is_link(resource):
         return fabric.capacities_bps[resource]
     if isinstance(resource, str):
@@ -35,36 +35,37 @@ def resource_bps(fabric: Fabric, resource: Resource) -> float:
 
 
 def most_children(fabric: Fabric, switch: str) -> int:
-    """The most flows that an aggregator of the switch sums: the bits of a slot's bitmap."""
+    """The maximum number of flows that an aggregator of the switch sums: the bits of a slot's bitmap."""
     chip = fabric.switch_by_name[switch].chip
     return MOST_BITS if chip is None else min(MOST_BITS, chip.children_per_slot)
 
 
 def limited_pipelines(fabric: Fabric) -> dict[str, float]:
-    """By INA switch, the bit/s that each of its pipelines sums, where recirculation limits them."""
+    """For each INA switch, the bit/s that each of its pipelines sums, where recirculation limits them."""
     rates = {name: fabric.switch_by_name[name].pipeline_summing_bps for name in fabric.ina_names}
     return {name: rates[name] for name in sorted(rates) if rates[name] < inf}
 
 
 def limits_summing(fabric: Fabric) -> bool:
-    """Whether some INA switch has an aggregation rate, or pipelines whose recirculation limits what they sum."""
+    """Whether an INA switch has an aggregation rate, or pipelines whose recirculation limits their sums."""
     return any(s.aggregation_rate_bps is not None or s.pipeline_summing_bps < inf for s in fabric.switches if s.ina)
 
 
 DEFAULT_WINDOW = 256
-"""Fragments on their way at once. At 20 Mbit/s and 326 B a packet these are 33 ms of data, more than any round trip of
-an emulated network."""
+"""The number of fragments in flight. At 20 Mbit/s and 326 B a packet these are 33 ms of data, more than any round trip
+of an emulated network.
+"""
 
 
 def assign_slots(
     fabric: Fabric, trees: Sequence[AggregationTree], window: int = DEFAULT_WINDOW
 ) -> tuple[AggregationTree, ...]:
-    """The trees with segments of slots that do not overlap: in each pipeline one after another.
+    """The trees with slot segments that do not overlap; in each pipeline the segments follow one another.
 
-    All aggregators of a tree get the same number of slots, since the tree can use no more than the fewest that one of
-    them has: the least of its equal shares of the pipelines that it passes, and at most `window` for each version.
-    Trees whose policy shares slots all have every slot that the segments leave. Raises `InputError` when a pipeline has
-    fewer slots than its trees need.
+    All aggregators of a tree get the same number of slots, since the tree can use only as many as its smallest
+    aggregator has: the least of its equal shares of the pipelines that it passes, and at most `window` for each
+    version. Trees whose policy shares slots all get every slot that the segments leave. Raises `InputError` when a
+    pipeline has fewer slots than its trees need.
     """
     exclusive = [tree for tree in trees if not policy_of(tree.policy).shared]
     sharing = {a.inp for tree in trees if policy_of(tree.policy).shared for a in tree.aggregators}
@@ -93,12 +94,12 @@ def assign_slots(
 
 
 def slots_of(fabric: Fabric, switch: str) -> int:
-    """The slots that each pipeline of a switch has."""
+    """The number of slots of each pipeline of a switch."""
     return fabric.switch_by_name[switch].slots_per_pipeline
 
 
 def too_few(fabric: Fabric, tree: AggregationTree, versions: int) -> InputError:
-    """The error for a tree whose share of a pipeline has no slot for each version that its policy needs."""
+    """Build the error for a tree whose share of a pipeline has fewer slots than its policy has versions."""
     switch = min((a.switch for a in tree.aggregators), key=lambda name: slots_of(fabric, name))
     return InputError(
         f"switch '{switch}': its {slots_of(fabric, switch)} aggregator slots leave tree {tree.number} none, and slot "
@@ -107,7 +108,7 @@ def too_few(fabric: Fabric, tree: AggregationTree, versions: int) -> InputError:
 
 
 def fair_share(fabric: Fabric, inp: Inp, users: int) -> int:
-    """The slots of each of so many users of a pipeline. Raises `InputError` where there are more users than slots."""
+    """The slots of each user of a pipeline. Raises `InputError` where there are more users than slots."""
     available = slots_of(fabric, inp[0])
     if available < users:
         raise InputError(

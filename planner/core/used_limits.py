@@ -1,4 +1,4 @@
-"""Which limits of a fabric a plan uses, and how much of each: links, switches, and the chips of switches."""
+"""The limits of a fabric that a plan uses, and the used part of each: links, switches, and the chips of switches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHILDREN, WINDOW = "children per slot", "slots"
 class UsedLimit:
     """A limit of which a plan uses `used` of `limit`, in bit/s. `where` names the place.
 
-    `CHILDREN` counts the children of a slot, `WINDOW` the fragments of a tree that are on their way at its rate.
+    For `CHILDREN` both count the children of a slot, for `WINDOW` the fragments that a tree has in flight at its rate.
     """
 
     kind: str
@@ -31,17 +31,17 @@ class UsedLimit:
 
     @property
     def share(self) -> float:
-        """The part of the limit that is used."""
+        """The used fraction of the limit."""
         return self.used / self.limit
 
     @property
     def binds(self) -> bool:
-        """Whether nothing of the limit is left."""
+        """Whether the limit is fully used."""
         return self.share >= 1 - ROUNDING
 
 
 def used_limits(problem: Problem, plan: Plan, *, with_results: bool = True) -> list[UsedLimit]:
-    """All limits that a plan uses, the most used first; links carry gradients and, `with_results`, results."""
+    """All limits that a plan uses, in descending order of use; links carry gradients and, `with_results`, results."""
     fabric, prediction = problem.fabric, evaluate(problem, plan)
     found = [*used_links(fabric, prediction, with_results=with_results), *used_summing(fabric, prediction)]
     found += [*used_bitmaps(problem, plan), *(used_windows(problem, plan) if with_results else ())]
@@ -56,9 +56,7 @@ def used_links(fabric: Fabric, prediction: Prediction, *, with_results: bool) ->
 
 
 def used_summing(fabric: Fabric, prediction: Prediction) -> Iterator[UsedLimit]:
-    """The limits of what switches sum, and of what pipelines recirculate for it: one copy for each pass after the
-    first.
-    """
+    """The limits on the rates that switches sum, and on recirculation: one copy for each pass after the first."""
     summed = prediction.summed_bps
     for switch in dict.fromkeys(name for name, _ in summed):
         load, limit = sum(bps for inp, bps in summed.items() if inp[0] == switch), resource_bps(fabric, switch)
@@ -72,7 +70,7 @@ def used_summing(fabric: Fabric, prediction: Prediction) -> Iterator[UsedLimit]:
 
 
 def used_bitmaps(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
-    """The bits that the largest aggregator in each pipeline of a chip needs, for its children."""
+    """The bits that the largest aggregator in each pipeline of a chip needs for its children."""
     most: dict[tuple[str, int], int] = {}
     for planned in plan.trees:
         for aggregator in planned.tree.aggregators:
@@ -84,9 +82,7 @@ def used_bitmaps(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
 
 
 def used_windows(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
-    """For each tree over chips, the fragments on their way (rate times round trip) and the fragments that its slots
-    hold.
-    """
+    """For each tree over chips, the fragments in flight (rate times round trip) and those that its slots hold."""
     loads, bits = list(tree_loads(problem, plan)), 8 * problem.fragment.wire_bytes
     ways_s = tree_ways_s(problem, loads)
     for load in loads:

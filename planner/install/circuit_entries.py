@@ -1,7 +1,7 @@
 """A plan's entries on optical ports: the port by which a unit sends to another depends on the current circuits.
 
-`inakit.planner.install.plan_entries` makes entries for a fabric that has a link between every two units that circuits
-may join. Here the ports of those links become the optical ports of an interconnect, and change with its circuits.
+`inakit.planner.install.plan_entries` makes entries for a fabric with a link between every two units that circuits can
+join. Here the ports of those links become optical ports of an interconnect, and change with its circuits.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from inakit.topo.fabric.circuits import Circuit, Interconnect
 from inakit.topo.fabric.fabric import Fabric
 
 Lines = dict[str, list[int]]
-"""By peer, the ports of a unit that have a circuit to it."""
+"""The ports of a unit with a circuit to each peer."""
 Key = tuple[int, ...]
 Rates = Mapping[Key, float]
-"""The rate of what comes to the circuits under each (job, tree, label)."""
+"""The rate at which packets of each (job, tree, label) reach the circuits."""
 
 
 class CircuitEntries:
@@ -48,7 +48,7 @@ class CircuitEntries:
 
 
 class Unit:
-    """One switch's entries, and those that were last given for it."""
+    """The entries of one switch, and those that were returned last."""
 
     def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: SwitchEntries) -> None:
         self.name, self.entries = entries.switch, entries
@@ -56,7 +56,7 @@ class Unit:
         joined = {link.peer_of(self.name) for link in fabric.links if link.optical and self.name in (link.a, link.b)}
         self.peer_at = {fabric.port_numbers[self.name, peer]: peer for peer in joined} if self.optical else {}
         self.ports_of = {group.group: group.ports for group in entries.groups}
-        # what was given last
+        # the entries returned last
         self.numbers: dict[tuple[int, ...], int] = {}
         self.rows: dict[tuple[str, Key], TableEntry] = {}
 
@@ -67,7 +67,7 @@ class Unit:
         return replace(self.entries, tables=changed.tables, groups=changed.groups)
 
     def change(self, circuits: Collection[Circuit], rates: Rates | None) -> SwitchEntries:
-        """The entries that differ from those given last, and the groups that are new."""
+        """The entries that differ from those returned last, and the new groups."""
         lines, known = self.lines(circuits), len(self.numbers)
         dealt = self.deal(lines, rates)
         found = (row for each in self.entries.tables for row in self.on_ports(each, lines, dealt))
@@ -78,7 +78,7 @@ class Unit:
         return SwitchEntries(self.name, changed, groups)
 
     def lines(self, circuits: Collection[Circuit]) -> Lines:
-        """The unit's ports by the peer to which their circuits lead."""
+        """The unit's ports, by the peer at the other end of their circuits."""
         found: Lines = defaultdict(list)
         for one, other in sorted(circuits):
             for (node, port), (peer, _) in ((one, other), (other, one)):
@@ -87,7 +87,7 @@ class Unit:
         return found
 
     def deal(self, lines: Lines, rates: Rates | None) -> dict[Key, int]:
-        """For each label that leaves to another unit, by its key, the port that it takes."""
+        """For each label that leaves to another unit, by its key, its port."""
         rows = [row for row in self.entries.tables if row.table == FORWARD and row.params[0] in self.peer_at]
         rate = {row.exact_key: 1.0 if rates is None else rates.get(row.exact_key, 0.0) for row in rows}
         loads: defaultdict[int, float] = defaultdict(float)
@@ -99,12 +99,12 @@ class Unit:
         return found
 
     def dark(self, lines: Lines) -> int:
-        """The last optical port without a circuit; where every port has one, the last port."""
+        """The last optical port without a circuit; the last port if every port has one."""
         lit = {port for ports in lines.values() for port in ports}
         return next((port for port in reversed(self.optical) if port not in lit), self.optical[-1])
 
     def on_ports(self, entry: TableEntry, lines: Lines, dealt: Mapping[Key, int]) -> Iterator[TableEntry]:
-        """The entries that replace one of the fabric's entries on these circuits."""
+        """The entries that replace one entry of the fabric on these circuits."""
         if entry.table == PIPELINE and entry.exact_key[0] in self.peer_at:
             yield from (replace(entry, key=(port,)) for port in self.checked(entry.params))
         elif entry.table == ADMISSION and entry.exact_key[0] in self.peer_at:
@@ -119,21 +119,22 @@ class Unit:
             yield entry
 
     def checked(self, pipeline: Sequence[int]) -> tuple[int, ...]:
-        """The optical ports. Raises `PlanError` unless all of them are in this pipeline."""
+        """Return the optical ports. Raises `PlanError` unless all of them are in this pipeline."""
         rows = (row for row in self.entries.tables if row.table == PIPELINE and row.exact_key[0] in self.peer_at)
         if any(row.params != pipeline for row in rows):
-            raise PlanError(f"the optical ports of '{self.name}' are in several pipelines: circuits need them in one")
+            raise PlanError(f"the optical ports of '{self.name}' are in several pipelines: put them into one")
         return self.optical
 
     def port(self, linked: int, lines: Lines, turn: int) -> int | None:
-        """A port with a circuit to the unit at the other end of the fabric's port `linked`; None without one. `turn`
-        picks one of several.
+        """A port with a circuit to the unit at the other end of the fabric's port `linked`; None without one.
+
+        `turn` selects one of several.
         """
         ports = lines.get(self.peer_at[linked], [])
         return ports[turn % len(ports)] if ports else None
 
     def group(self, linked: Sequence[int], lines: Lines, turn: int) -> int:
-        """The number of the group of ports on these circuits; ports to units without a circuit are left out."""
+        """The number of the port group on these circuits; ports to units without a circuit are omitted."""
         found = (self.port(port, lines, turn) if port in self.peer_at else port for port in linked)
         ports = tuple(sorted(port for port in found if port is not None))
         return self.numbers.setdefault(ports, len(self.numbers) + 1)

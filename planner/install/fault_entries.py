@@ -1,4 +1,4 @@
-"""Table entries that are added to a plan's: faults of links (`p4/faults.p4`), and background traffic."""
+"""Table entries that are added to those of a plan: link faults (`p4/faults.p4`) and background traffic."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from inakit.topo.fabric.up_down import up_down_paths
 
 # -- Faults of links.
 #
-# A fault belongs to one direction of a link. What a switch receives is lost or held back on arrival there, what a
-# host receives is lost at the switch that sends it; what a switch sends is doubled there. What a host sends can be
-# doubled only by the host itself.
+# A fault belongs to one direction of a link. A receiving switch drops or delays packets on arrival; packets to a host
+# are dropped by the switch that sends them; a sending switch duplicates packets. Packets from a host can be duplicated
+# only by the host itself.
 
 LARGEST = (1 << 32) - 1
 ORIGINAL, COPY = 0, 2
-"""The number of the replica that stands for a packet to one port, and that of a further copy of a packet to many."""
+"""The replica number of a packet to one port, and that of an additional copy of a multicast packet."""
 
 
 @dataclass(frozen=True)
 class LinkFaults:
-    """The shares of INA packets in one direction of a link, each 0 to 1, that are lost, held back, or arrive twice."""
+    """The fractions of INA packets in one direction of a link, each 0 to 1, that are lost, delayed, or duplicated."""
 
     drop: float = 0.0
     reorder: float = 0.0
@@ -47,26 +47,26 @@ class LinkFaults:
 
 
 Doubled = tuple[tuple[int, int], tuple[int, ...], tuple[tuple[int, int], ...]]
-"""A way (port and group), the ports of the group for it, and the replicas that are more than those."""
+"""A way (port and group), the ports of its group, and the additional replicas."""
 Faults = Mapping[DirectedLink, LinkFaults]
-"""`[node, peer]`: what happens to the packets that the node sends to its peer."""
+"""`[node, peer]`: the faults of packets from the node to its peer."""
 
 
 def with_faults(fabric: Fabric, installed: Entries, faults: Faults, seed: int = 0) -> Entries:
-    """Add the entries of the faults. Every port draws from its own random sequence, which `seed` decides.
+    """Add the entries of the faults. Every port draws from its own random sequence, derived from `seed`.
 
     Raises `InputError` for reordering on a link to a host: only a switch can let other packets overtake.
     """
     for (node, peer), found in faults.items():
         if found.reorder and peer in fabric.host_names:
-            raise InputError(f"link {node}-{peer}: a host cannot hold packets back; reorder on links to switches")
+            raise InputError(f"link {node}-{peer}: a host cannot delay packets; reorder on links to switches")
     own = {switch.name: switch_faults(fabric, installed.of(switch.name), faults, seed) for switch in fabric.switches}
     unused = {name for name, entries in own.items() if entries == SwitchEntries(name)}
     return Entries(tuple(entries for name, entries in own.items() if name not in unused))
 
 
 def switch_faults(fabric: Fabric, installed: SwitchEntries, faults: Faults, seed: int) -> SwitchEntries:
-    """One switch's entries, with those of the faults at its ports."""
+    """One switch's entries with those of the faults at its ports."""
     name = installed.switch
     peers = {fabric.port_numbers[name, peer]: peer for peer in fabric.neighbors[name]}
     arriving = {port: faults.get((peer, name), LinkFaults()) for port, peer in peers.items()}
@@ -79,7 +79,7 @@ def switch_faults(fabric: Fabric, installed: SwitchEntries, faults: Faults, seed
             ina_program.ARRIVING, (port,), ina_program.ARRIVAL_FAULTY, (share_of(found.drop), share_of(found.reorder))
         )
         for port, found in arriving.items()
-        if twice or found.drop or found.reorder  # a switch doubles only what comes by a port with such an entry
+        if twice or found.drop or found.reorder  # a switch duplicates only packets from a port with this entry
     ]
     rows += [
         TableEntry(ina_program.LEAVING, (port,), ina_program.DEPARTURE_FAULTY, (share_of(found.drop),))
@@ -104,9 +104,9 @@ def switch_faults(fabric: Fabric, installed: SwitchEntries, faults: Faults, seed
 
 
 def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[list[TableEntry], list[MulticastGroup]]:
-    """For each way by which a packet may leave, an entry and a group in which ports with duplicates occur twice.
+    """For each way by which a packet can leave, an entry and a group in which ports with duplicates occur twice.
 
-    All copies of a multicast to such ports are doubled together, with the largest of their shares.
+    All copies of a multicast to such ports are duplicated together, with the largest of their fractions.
     """
     rows: list[TableEntry] = []
     groups: list[MulticastGroup] = []
@@ -124,18 +124,18 @@ def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[
 
 
 def share_of(share: float) -> int:
-    """A share in the P4 program's units of 2^-32; a share of 1 becomes one unit less."""
+    """A fraction in the P4 program's units of 2^-32; a fraction of 1 becomes one unit less."""
     return min(round(share * (LARGEST + 1)), LARGEST)
 
 
 def doubled_by_hosts(fabric: Fabric, faults: Faults) -> dict[str, float]:
-    """The share of its packets that each host is to send twice."""
+    """The fraction of its packets that each host sends twice."""
     return {
         node: found.duplicate for (node, _), found in faults.items() if node in fabric.host_names and found.duplicate
     }
 
 
-# -- Plain traffic between hosts beside that of the jobs: which links it takes, and the entries that let it pass.
+# -- Plain traffic between hosts beside that of the jobs: its links, and the entries that forward it.
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Flow:
 
 
 def background_routes(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> Routes:
-    """The routes of the plan's entries, and those that the flows also need.
+    """The routes of the plan's entries, and the additional routes of the flows.
 
     A flow takes a shortest up-down path to the first node that already has a route to its destination. Raises
     `InputError` for an unknown host, and for a flow without a path.
@@ -167,7 +167,7 @@ def background_routes(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> Ro
 
 
 def with_background(problem: Problem, installed: Entries, routes: Routes) -> Entries:
-    """Add the entries of `routes` that are not there yet."""
+    """Add the entries of `routes` that are missing."""
     rows = list(route_rows(problem.fabric, routes))
     names = dict.fromkeys([*(entries.switch for entries in installed.switches), *(switch for switch, _ in rows)])
     own = {name: [*installed.of(name).tables, *(row for switch, row in rows if switch == name)] for name in names}
@@ -177,5 +177,5 @@ def with_background(problem: Problem, installed: Entries, routes: Routes) -> Ent
 
 
 def flow_links(problem: Problem, routes: Routes, flow: Flow) -> tuple[DirectedLink, ...]:
-    """The directed links that a flow takes by these routes."""
+    """The directed links of a flow on these routes."""
     return tuple(pairwise(unicast_path(problem.fabric, flow.source, flow.destination, routes)))

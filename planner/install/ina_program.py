@@ -1,9 +1,7 @@
-"""What planners know of `p4/ina.p4`: its constants and the full names of its parts, and the programs that can take its
-place.
+"""The constants and full names of parts of `p4/ina.p4` that planners use, and the programs that can replace it.
 
-Constants have the names that they have in the P4 source. The format of packets is not here:
-`inakit.traffic.wire.packet_format` reads it from the program itself. Whoever names a part of the program in Python
-takes the name from here.
+Constants have the names that they have in the P4 source. All Python code takes the names of the program's parts from
+this module. The packet format is not here: `inakit.traffic.wire.packet_format` reads it from the program itself.
 """
 
 from __future__ import annotations
@@ -23,7 +21,8 @@ SLOTS_PER_PIPELINE = 512
 PIPELINES = 8
 PORTS = 512
 COPIES = 128
-"""By so many ports targets `fast` and `virtual` let a packet leave at once; `bmv2` has no such bound."""
+"""The maximum number of ports to which targets `fast` and `virtual` send copies of a packet; `bmv2` has no such limit.
+"""
 BITMAP_BITS = 64
 """The bits of a slot's bitmap, one for each child of an aggregator."""
 
@@ -31,25 +30,25 @@ BITMAP_BITS = 64
 
 KIND_GRADIENT, KIND_RESULT, KIND_NOTICE = 1, 2, 3
 
-# What an aggregator does with its slots, in the entry of each of its children
+# Bits of an aggregator's slot policy, in the entry of each of its children
 
 POLICY_ROOT = 0x01
-"""Its sum is the result, and goes to all workers: the aggregator has no parent."""
+"""The aggregator's sum is the result and goes to all workers: it has no parent."""
 POLICY_HOLD = 0x02
-"""What is sent again is summed as well, so that no partial sum ever leaves."""
+"""Retransmitted fragments are summed too, so that no partial sum leaves."""
 POLICY_SHADOW = 0x04
-"""A finished sum stays in its slot for those who ask again."""
+"""A finished sum stays in its slot and answers repeated requests."""
 POLICY_EVICT = 0x08
 """A fragment of higher priority takes a busy slot."""
 POLICY_NOTIFY = 0x10
-"""A fragment that finds its slot busy goes back as a notice with ECN."""
+"""A fragment that finds its slot busy returns as a notice with ECN."""
 
 # Tables, with the actions of their entries
 
 PIPELINE, SET_PIPELINE = "InaIngress.pipeline", "InaIngress.set_pipeline"
 """By ingress port: the number of the pipeline."""
 ADMISSION, ADMIT = "InaIngress.admission", "InaIngress.admit"
-"""By ingress port, kind, job, tree and label: such packets may come in."""
+"""By ingress port, kind, job, tree and label: the packets that are admitted."""
 AGGREGATION, AGGREGATE = "InaIngress.aggregation", "InaIngress.aggregate"
 """By pipeline, job, tree and label: the label's bits, all bits, first slot, slots, own label, window, policy."""
 FORWARD = "InaIngress.forward"
@@ -64,18 +63,19 @@ RESULTS, REPLICATE = "InaIngress.results", "InaIngress.replicate"
 # Faults on demand
 
 ARRIVING, ARRIVAL_FAULTY = "InaIngress.arrival.arriving", "InaIngress.arrival.faulty"
-"""By ingress port: the shares of packets that are lost, and held back."""
+"""By ingress port: the fractions of packets that are lost, and delayed."""
 WAYS, DOUBLED = "InaIngress.doubling.ways", "InaIngress.doubling.doubled"
-"""By egress port and multicast group: the share of packets that are doubled, and the group to which they go instead."""
+"""By egress port and multicast group: the fraction of packets that are duplicated, and the group that they use instead.
+"""
 LEAVING, DEPARTURE_FAULTY = "InaEgress.departure.leaving", "InaEgress.departure.faulty"
-"""By egress port: the share of packets that are lost."""
+"""By egress port: the fraction of packets that are lost."""
 DRAWS = ("InaIngress.arrival.draws", "InaIngress.doubling.draws", "InaEgress.departure.draws")
 """The registers that hold, for each port, the state of its random numbers."""
 
-# Marks of congestion
+# Congestion marks
 
 QUEUES, PHANTOM = "InaEgress.marks.queues", "InaEgress.marks.phantom"
-"""By egress port: how many bytes its link sends in a microsecond, and how many wait in a long queue, times 2^16."""
+"""By egress port: the bytes that its link sends in a microsecond, and the bytes of a long queue, times 2^16."""
 
 # Registers of the slots; `SUM` with a number is that of one element
 
@@ -89,26 +89,20 @@ RECEIVED, REJECTED = "InaIngress.received", "InaIngress.rejected"
 SENT, REPLICATED, LOST = "InaEgress.sent", "InaEgress.replicated", "InaEgress.lost"
 
 
-# -- The data-plane programs that a plan can be installed on, as data: what each can do, and the plan that fits it.
-#
-#     program = find_program("ina_hw")
-#     plan = program.fitted(plan)
-#
-# Both programs have the tables, actions and counters above, so that the same entries go into either. `ina` does all
-# that the papers ask for. `ina_hw` does what a chip can: one access to each register per packet.
+# -- The data-plane programs on which a plan can be installed, as data: their abilities, and the plan that fits each.
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 
 
 @dataclass(frozen=True)
 class DataPlaneProgram:
-    """A compiled program for v1model, and what it can do.
+    """A compiled program for v1model, and its abilities.
 
-    - `values_per_pass`: a packet of `VALUES_PER_PACKET` values comes in again until all are summed
-    - `bitmap_bits`: the most children of an aggregator
-    - `sums_parts`: one packet may stand for several bits of a bitmap, and be refused where one of them is in it already
-    - `counts_workers`: a sum says how many workers are in it
-    - `refused`: by slot policy, why the program cannot do what it asks
+    - `values_per_pass`: a packet of `VALUES_PER_PACKET` values recirculates until all are summed
+    - `bitmap_bits`: the maximum number of children of an aggregator
+    - `sums_parts`: one packet can represent several bits of a bitmap, and is refused if one of them is set already
+    - `counts_workers`: a sum carries the number of workers in it
+    - `refused`: for each slot policy that the program does not support, the reason
     """
 
     name: str
@@ -121,16 +115,16 @@ class DataPlaneProgram:
 
     @property
     def passes(self) -> int:
-        """How often a packet goes through the ingress pipeline."""
+        """The number of passes of a packet through the ingress pipeline."""
         return VALUES_PER_PACKET // self.values_per_pass
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The slot policies that the program has."""
+        """The slot policies of the program."""
         return tuple(name for name in POLICIES if name not in self.refused)
 
     def unfit_for(self, chip: Chip) -> str | None:
-        """Why the program cannot run on a chip; None where no reason is known."""
+        """The reason why the program cannot run on a chip; None if there is no known reason."""
         if self.values_per_pass <= chip.values_per_pass and self.bitmap_bits <= chip.children_per_slot:
             return None
         return (
@@ -139,7 +133,7 @@ class DataPlaneProgram:
         )
 
     def fitted(self, plan: Plan) -> Plan:
-        """The plan for this program; the same object where nothing changes.
+        """The plan for this program; the same object if nothing changes.
 
         Raises `PlanError` for a slot policy that the program lacks, and for an aggregator with too many children.
         """
@@ -161,7 +155,7 @@ class DataPlaneProgram:
         return fitted
 
     def check_policy(self, policy: str, where: str) -> None:
-        """Raise `PlanError`, which begins with `where`, for a slot policy that the program lacks."""
+        """Raise `PlanError`, which begins with `where`, for a slot policy that the program does not support."""
         if policy in self.refused:
             raise PlanError(
                 f"{where}: program {self.name} has no slot policy '{policy}': {self.refused[policy]}; choose --policy "
@@ -183,18 +177,18 @@ INA_HW = DataPlaneProgram(
     },
 )
 PROGRAMS = {program.name: program for program in (INA, INA_HW)}
-"""By the name that `--program` takes."""
+"""The programs, by the names that `--program` accepts."""
 
 
 def program_for(chips: Iterable[Chip]) -> DataPlaneProgram:
-    """The first program that can run on all chips; the last one where none can."""
+    """The first program that can run on all chips; the last one if none can."""
     every = tuple(chips)
     able = (program for program in PROGRAMS.values() if not any(program.unfit_for(chip) for chip in every))
     return next(able, INA_HW)
 
 
 def find_program(name: str) -> DataPlaneProgram:
-    """The program of that name. Raises `InputError` with the nearest name for an unknown one."""
+    """Return the program of that name. Raises `InputError` with the nearest name for an unknown one."""
     if name not in PROGRAMS:
         raise unknown_name("data-plane program", name, PROGRAMS)
     return PROGRAMS[name]

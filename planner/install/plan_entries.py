@@ -1,7 +1,7 @@
-"""A plan as table entries of `p4/ina.p4`: what every switch admits, sums, forwards and multiplies.
+"""A plan as table entries of `p4/ina.p4`: packets that every switch admits, sums, forwards and multicasts.
 
-A packet keeps its label until an aggregator sums it, and packets that collide or are sent again may never be summed. So
-the entries of a label reach from its node to the root, past its aggregator and along that aggregator's way.
+A packet keeps its label until an aggregator sums it; packets that collide or are retransmitted may never be summed. So
+the entries of a label lead from its node to the root: through its aggregator and on along that aggregator's way.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableE
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import QUEUE_PACKETS, DirectedLink, Fabric, Switch, addresses
 
-# -- Queues behind ports as table entries of `p4/marks.p4`: how fast each link sends, and when its queue is a long
-# one.
+# -- Queues behind ports as table entries of `p4/marks.p4`: the rate of each link, and the threshold of a long queue.
 
 LONG_QUEUE = QUEUE_PACKETS // 4
-"""The packets that wait in a long queue: more than the bursts of paced workers, and far from those that are dropped."""
+"""The packets in a long queue: more than the bursts of paced workers, and far below the limit at which packets are
+dropped.
+"""
 PARTS_PER_BYTE = 1 << 16
 US_PER_S = 1_000_000
 
 
 def mark_entries(problem: Problem, switch: str) -> Iterator[TableEntry]:
-    """The entries of every port of a switch that mark congestion."""
+    """The congestion-mark entries of every port of a switch."""
     fabric = problem.fabric
     limit = LONG_QUEUE * problem.fragment.wire_bytes * PARTS_PER_BYTE
     for peer in fabric.neighbors[switch]:
@@ -49,12 +50,12 @@ def mark_entries(problem: Problem, switch: str) -> Iterator[TableEntry]:
 Row = tuple[str, TableEntry]
 """A switch's name and an entry of it."""
 Routes = dict[tuple[str, str], str]
-"""`[switch, host]`: the node to which the switch sends what is addressed to the host."""
+"""`[switch, host]`: the node to which the switch sends packets with the host's address."""
 
 
 @dataclass(frozen=True)
 class TreeKey:
-    """A tree, and the numbers by which switches know it. `group` is its multicast group on every switch."""
+    """A tree, and the numbers by which switches identify it. `group` is its multicast group on every switch."""
 
     job: int
     tree: AggregationTree
@@ -62,12 +63,12 @@ class TreeKey:
 
     @property
     def key(self) -> tuple[int, int]:
-        """The numbers of job and tree, as the keys of table entries have them."""
+        """The numbers of job and tree, as keys of table entries."""
         return self.job, self.tree.number
 
 
 def entries(problem: Problem, plan: Plan) -> Entries:
-    """The entries of every switch that a checked plan uses. Raises `PlanError` for what the P4 program cannot hold."""
+    """The entries of every switch that a checked plan uses. Raises `PlanError` for limits of the P4 program."""
     check_limits(problem.fabric, plan)
     fabric = problem.fabric
     trees = [TreeKey(planned.job, planned.tree, group) for group, planned in enumerate(plan.trees, start=1)]
@@ -87,7 +88,7 @@ def entries(problem: Problem, plan: Plan) -> Entries:
 
 
 def gather(switch: Switch, rows: list[Row], groups: list[tuple[str, MulticastGroup]]) -> SwitchEntries:
-    """One switch's entries: its pipelines, then its rows, each once, and its multicast groups."""
+    """Collect one switch's entries: its pipelines, its rows, each once, and its multicast groups."""
     pipelines = [
         TableEntry(ina_program.PIPELINE, (port,), ina_program.SET_PIPELINE, (number,))
         for number, ports in enumerate(switch.pipelines)
@@ -98,13 +99,13 @@ def gather(switch: Switch, rows: list[Row], groups: list[tuple[str, MulticastGro
 
 
 def check_limits(fabric: Fabric, plan: Plan) -> None:
-    """Raise `PlanError` where the plan needs more slots or ports than the P4 program has."""
+    """Raise `PlanError` if the plan needs more slots or ports than the P4 program has."""
     for planned in plan.trees:
         for aggregator in planned.tree.aggregators:
             if aggregator.first_slot + aggregator.slots > SLOTS_PER_PIPELINE:
                 raise PlanError(
                     f"job {planned.job}, tree {planned.tree.number}, switch '{aggregator.switch}': the P4 program has "
-                    f"{SLOTS_PER_PIPELINE} slots per pipeline; set the fabric's aggregator_slots to at most that"
+                    f"{SLOTS_PER_PIPELINE} slots per pipeline; set the fabric's aggregator_slots to at most this number"
                 )
     for switch in fabric.switches:
         if max(switch.ports, default=0) >= PORTS:
@@ -114,13 +115,13 @@ def check_limits(fabric: Fabric, plan: Plan) -> None:
 
 
 def many_copies(fabric: Fabric, plan: Plan) -> Iterator[str]:
-    """For each switch that sends a tree's results to more than `COPIES` ports, a sentence about it."""
+    """For each switch that sends a tree's results to more than `COPIES` ports, a sentence for the user."""
     for planned in plan.trees:
         for switch, group in result_groups(fabric, TreeKey(planned.job, planned.tree, 1)):
             if len(group.ports) > COPIES:
                 yield (
                     f"job {planned.job}, tree {planned.tree.number}: results leave switch '{switch}' by "
-                    f"{len(group.ports)} ports, and targets fast and virtual take {COPIES}: choose --switch bmv2, "
+                    f"{len(group.ports)} ports, and targets fast and virtual allow {COPIES}: choose --switch bmv2, "
                     "fewer workers, or a fabric with more switches between them"
                 )
 
@@ -145,14 +146,16 @@ def admission(fabric: Fabric, link: DirectedLink, packet: tuple[int, int, int, i
 
 
 def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
-    """The entries of every aggregator: bits of each child, and of labels below it that may arrive unaggregated."""
+    """The entries of every aggregator: bits of each child, and of labels below it whose packets may arrive
+    unaggregated.
+    """
     for aggregator in tree.tree.aggregators:
         full = (1 << len(tree.tree.summands(aggregator))) - 1
         freed, policy = is_freed_by_results(fabric, tree.tree, aggregator), policy_of(tree.tree.policy)
         held = {
             ina_program.POLICY_ROOT: aggregator.label == ROOT_LABEL,
             ina_program.POLICY_HOLD: policy.holds,
-            ina_program.POLICY_SHADOW: policy.shadows or freed,  # slots that results free keep their sums until then
+            ina_program.POLICY_SHADOW: policy.shadows or freed,  # a slot that its result frees keeps its sum until then
             ina_program.POLICY_EVICT: policy.evicts,
             ina_program.POLICY_NOTIFY: policy.notifies,
         }
@@ -166,7 +169,7 @@ def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
 
 
 def is_freed_by_results(fabric: Fabric, tree: AggregationTree, aggregator: Aggregator) -> bool:
-    """Whether the aggregator's slots stay taken until the result passes, as ATP's do.
+    """Whether the aggregator's slots stay busy until the result passes, as in ATP.
 
     The result must arrive at a port of the aggregator's own pipeline.
     """
@@ -189,10 +192,10 @@ def result_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
 
 
 def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
-    """The entries that admit packets sent by address instead of along the tree.
+    """The entries that admit packets with an address, outside the tree.
 
-    These are answers of the root or the PS to a worker that asked again, and gradients that a worker sends directly to
-    the PS.
+    These are answers of the root or the PS to a worker's repeated request, and gradients that a worker sends directly
+    to the PS.
     """
     root, server = tree.tree.root, tree.tree.server
     for label, worker in tree.tree.workers.items():
@@ -213,8 +216,8 @@ def acknowledgement_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Itera
 
 
 def admissions(fabric: Fabric, path: tuple[str, ...], packet: tuple[int, int, int, int]) -> Iterator[Row]:
-    """On every switch of the path, the entry that admits packets of this (kind, job, tree, label) from the node before
-    it.
+    """For every switch of the path, the entry that admits packets of this (kind, job, tree, label) from the previous
+    node.
     """
     for node, following in pairwise(path):
         if following in fabric.switch_by_name:
@@ -222,7 +225,7 @@ def admissions(fabric: Fabric, path: tuple[str, ...], packet: tuple[int, int, in
 
 
 def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, MulticastGroup]]:
-    """By switch, the multicast group of the tree: the ports by which results go on."""
+    """For each switch, the multicast group of the tree: the ports to which it sends results."""
     ports: dict[str, list[int]] = {}
     for node, parent in tree.tree.result_parents.items():
         if parent in fabric.switch_by_name:
@@ -259,7 +262,7 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
 
 
 def without_detours(path: tuple[str, ...]) -> tuple[str, ...]:
-    """The path without the nodes between two visits of one node."""
+    """The path without the nodes between two visits of the same node."""
     short: list[str] = []
     for node in path:
         if node in short:
@@ -278,7 +281,7 @@ def add_route(fabric: Fabric, routes: Routes, path: tuple[str, ...]) -> None:
 
 
 def unicast_path(fabric: Fabric, start: str, end: str, routes: Routes) -> tuple[str, ...]:
-    """The nodes from a host or switch to a host, by the routes."""
+    """The nodes from a host or switch to a host, along the routes."""
     path = [start]
     while path[-1] != end:
         path.append(fabric.tor_of(path[-1]) if path[-1] in fabric.host_names else routes[path[-1], end])

@@ -1,1 +1,1 @@
-"""The planning methods: a file for a small one, a folder for a paper's with everything that belongs to the paper."""
+"""The planning methods: small ones in a file, those of papers with several parts in a folder."""

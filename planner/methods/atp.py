@@ -1,7 +1,7 @@
 """ATP: gradients are summed at ToR switches only, and routed by ECMP.
 
-Each worker's ToR sums in every ingress pipeline. What leaves it takes a path drawn by hash among the shortest ones, as
-does the flow of a worker under a ToR without INA. The PS's ToR is ATP's second level: it sums what the racks send it.
+Each worker's ToR sums in every ingress pipeline. Its sums take a path drawn by hash among the shortest ones, as does
+the flow of a worker under a ToR without INA. The PS's ToR is ATP's second level: it sums the packets of the racks.
 ARO's Figure 3a has this second level: with the sum of l0 the bottleneck there is s1-l0, and the rate 1/2.
 """
 
@@ -26,7 +26,7 @@ from inakit.topo.fabric.up_down import up_down_paths
 
 @dataclass(frozen=True)
 class AtpOptions(Options):
-    """`second_level`: whether a PS's ToR sums. Without it that ToR does not sum at all."""
+    """`second_level`: whether a PS's ToR sums. Without it this ToR sums no packets at all."""
 
     second_level: bool = True
 
@@ -42,21 +42,22 @@ def plan(problem: Problem, options: AtpOptions) -> Plan:
 
 
 def plan_geryon(problem: Problem, options: Options) -> Plan:
-    """Geryon as GOAT compares with it: ATP's routes, and nothing is summed."""
+    """Geryon as GOAT compares with it: ATP's routes without aggregation."""
     return plan_from_paths(problem, ecmp_paths(problem, options.seed), method="geryon", window=options.window)
 
 
 def plan_tor(problem: Problem, options: Options) -> Plan:
-    """ATP as InArt compares with it (2.1): every worker's ToR sums its rack's gradients, and nothing sums them again.
+    """ATP as InArt compares with it (2.1): every worker's ToR sums its rack's gradients, and no other switch sums them
+    again.
 
-    Where a ToR's aggregation rate is too low for all flows of its rack, the others go on unsummed. Of all numbers of
-    flows that ToRs may sum, those with the highest equal rate are taken.
+    If a ToR's aggregation rate is too low for all flows of its rack, the others continue unsummed. The numbers of
+    summed flows are those with the highest equal rate.
     """
     tasks, fabric = split_equally(problem), problem.fabric
     flows = Counter(fabric.tor_of(worker) for task in tasks for worker in task.job.workers)
     paths = {(rack, t.server): ecmp_path(fabric, rack, t.server, options.seed) for rack in flows for t in tasks}
     limits = {rack: fabric.switch_by_name[rack].aggregation_rate_bps for rack in flows}
-    # The rates of a flow (bit/s) at which a ToR can sum one flow fewer; before them 0, at which every ToR sums all.
+    # The rates of a flow (bit/s) at which a ToR can sum one flow fewer; the first is 0, at which every ToR sums all.
     rates = [0.0, *sorted({limit / n for rack, limit in limits.items() if limit for n in range(1, flows[rack] + 1)})]
     choices = (rack_trees(fabric, tasks, paths, rate) for rate in rates)
     best = max(choices, key=lambda trees: equal_rate_bps(fabric, trees))
@@ -95,8 +96,8 @@ def rack_trees(
 def in_turn(fabric: Fabric, tasks: Sequence[SplitTask], racks: Iterable[str]) -> list[tuple[str, int, int]]:
     """The flows as (rack, position of the worker, position of the task), in the order in which ToRs sum them.
 
-    A rack's workers are dealt in turn. So are its PSs, each rack beginning with another one, so that all PSs get about
-    as many unsummed flows.
+    A rack's workers take turns, and so do its PSs; each rack begins with another PS, so that all PSs get about equally
+    many unsummed flows.
     """
     order = {rack: number for number, rack in enumerate(dict.fromkeys(racks))}
     flows = [

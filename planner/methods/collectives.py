@@ -1,8 +1,8 @@
 """The planners of end-host collectives: schemes, with ranks in racks and routes that share links evenly.
 
-A scheme says who sends which chunks to whom, and when; it has neither hosts, nor paths, nor rates. Of the planners,
-`-random` stands for ranks that ignore racks and paths by ECMP's hash, `-ecmp` for ranks in racks and the hash, `-best`
-for the best order of ranks that a search finds.
+A scheme defines source, destination and step of all chunks; it has neither hosts, nor paths, nor rates. Among the
+planners, `-random` has ranks that ignore racks and paths by ECMP's hash, `-ecmp` ranks in racks and the hash, `-best`
+the best order of ranks that a search finds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RankPair = tuple[int, int]
 class Scheme:
     """`transfers[source, destination]` in the order of their steps; the gradient is divided into `chunks` equal parts.
 
-    `pipelined`: all pairs send at the same time, because each has many chunks that follow one another.
+    `pipelined`: all pairs send at the same time, because each has many successive chunks.
     """
 
     chunks: int
@@ -44,9 +44,9 @@ class Scheme:
 
 @dataclass(frozen=True)
 class RankGroup:
-    """What a scheme is made for: `ranks` ranks, their racks, and a gradient of so many `fragments`.
+    """The input of a scheme: `ranks` ranks, their racks, and a gradient of `fragments` fragments.
 
-    `racks` has the ranks of each rack, which follow one another.
+    `racks` has the consecutive ranks of each rack.
     """
 
     ranks: int
@@ -55,7 +55,7 @@ class RankGroup:
 
 
 Make = Callable[[RankGroup], Scheme]
-"""Makes the scheme of a group."""
+"""A function that makes the scheme of a group."""
 
 
 class SchemeBuilder:
@@ -66,11 +66,11 @@ class SchemeBuilder:
         self.found: defaultdict[RankPair, list[Transfer]] = defaultdict(list)
 
     def add(self, step: int, pair: RankPair, first: int, count: int = 1) -> None:
-        """Let the source send chunks in a step, which the destination adds to what it holds."""
+        """Send chunks from the source in a step; the destination adds them to its own."""
         self.found[pair].append(Transfer(step, first, count, adds=True))
 
     def put(self, step: int, pair: RankPair, first: int, count: int = 1) -> None:
-        """Let the source send chunks in a step, which take the place of what the destination holds."""
+        """Send chunks from the source in a step; they replace the destination's own."""
         self.found[pair].append(Transfer(step, first, count, adds=False))
 
     def scheme(self, *, pipelined: bool = False) -> Scheme:
@@ -78,7 +78,7 @@ class SchemeBuilder:
         return Scheme(self.chunks, ordered, pipelined)
 
 
-# -- Which worker has which rank: drawn at random, or rack by rack.
+# -- The ranks of workers: drawn at random, or rack by rack.
 
 RankOrder = Callable[[Fabric, Job, int], list[str]]
 """The hosts of a job's workers in the order of their ranks; the last argument is a seed."""
@@ -90,7 +90,7 @@ def drawn(fabric: Fabric, job: Job, seed: int) -> list[str]:
 
 
 def by_rack(fabric: Fabric, job: Job, seed: int) -> list[str]:
-    """The workers of each rack follow one another, and so do the racks below the same switches.
+    """The order in which the workers of each rack, and the racks below the same switches, are consecutive.
 
     Racks and hosts are in the order of the fabric.
     """
@@ -107,16 +107,15 @@ def by_rack(fabric: Fabric, job: Job, seed: int) -> list[str]:
 
 
 def racks_of(fabric: Fabric, ranks: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """The ranks of each rack. Ranks of a rack that do not follow one another count as those of several."""
+    """The ranks of each rack. A rack whose ranks are not consecutive counts as several."""
     found = groupby(range(len(ranks)), key=lambda rank: fabric.tor_of(ranks[rank]))
     return tuple(tuple(members) for _, members in found)
 
 
-# -- Ring all-reduce (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 2009), as in NCCL and
-# Horovod.
+# -- Ring all-reduce (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 2009), as in NCCL and Horovod.
 #
-# In n - 1 steps every rank sends the next rank a chunk to be added, in n - 1 more the sums go round. Each rank sends
-# 2 (n - 1) / n of the gradient, which is the least that is possible, in 2 (n - 1) steps, which is the most.
+# In n - 1 steps every rank sends the next rank a chunk to be added, in n - 1 more the sums go round. Each rank sends 2
+# (n - 1) / n of the gradient, which is the possible minimum, in 2 (n - 1) steps, which is the maximum.
 
 
 def ring(group: RankGroup) -> Scheme:
@@ -130,9 +129,9 @@ def ring(group: RankGroup) -> Scheme:
 def go_round(
     builder: SchemeBuilder, members: Sequence[int], step: int, first: int = 0, count: int = 1, *, sums: bool
 ) -> None:
-    """Send blocks of `count` chunks, from chunk `first` on, round a ring, from `step` on; as many as it has members.
+    """Send blocks of `count` chunks, from chunk `first` on, round a ring, from `step` on; one block per member.
 
-    A reduce-scatter `sums` them: member i ends with the sum of block i + 1. The all-gather begins with that.
+    A reduce-scatter `sums` them: member i ends with the sum of block i + 1. The all-gather begins with these sums.
     """
     n, send = len(members), builder.add if sums else builder.put
     for turn in range(n - 1):
@@ -145,24 +144,24 @@ def go_round(
 # Horovod).
 #
 # A group sums its gradients by a reduce-scatter, the ranks at the same place of all groups sum these sums by a ring,
-# and an all-gather brings them to their groups. All groups have the same size, so that all are done with a ring at
-# the same time, and a group is a rack or a part of one if racks can be cut like that: into as many ranks as the
-# greatest common divisor of their sizes. Per group, one gradient leaves it, and one enters it.
+# and an all-gather brings them to their groups. All groups have the same size, so that all complete a ring at the same
+# time. A group is a rack, or a part of one if racks can be divided into parts of the size of the greatest common
+# divisor of their sizes. One gradient leaves and one enters each group.
 
 
 def hierarchical(group: RankGroup) -> Scheme:
-    """Rings in racks, or in equal parts of them, and among these."""
+    """Rings in racks, or in equal parts of racks, and among them."""
     return rings_of(group, gcd(*map(len, group.racks)))
 
 
 def hierarchical_across(group: RankGroup) -> Scheme:
-    """The same in the largest equal groups that are no larger than a rack by the mean: they may reach across racks."""
+    """Rings in and among the largest equal groups of at most the mean size of racks: groups can span racks."""
     mean = group.ranks // len(group.racks)
     return rings_of(group, max(size for size in range(1, mean + 1) if group.ranks % size == 0))
 
 
 def rings_of(group: RankGroup, size: int) -> Scheme:
-    """Rings in groups of `size` ranks that follow one another, and among the groups."""
+    """Rings in groups of `size` consecutive ranks, and among the groups."""
     groups = [range(at, at + size) for at in range(0, group.ranks, size)]
     among, builder = len(groups), SchemeBuilder(group.ranks)
     middle, end = size - 1, size - 1 + 2 * (among - 1)
@@ -178,13 +177,13 @@ def rings_of(group: RankGroup, size: int) -> Scheme:
 
 # -- Recursive halving and doubling (Thakur, Rabenseifner and Gropp, IJHPCA 2005), and recursive doubling.
 #
-# Ranks whose numbers differ in one bit exchange halves of what they are left with, the nearest ranks first, and then
-# go the same way back: 2 log2 n steps in which each rank sends 2 (n - 1) / n of the gradient. Where n is no power of
-# two, ranks send to the one that is a *skip* further on instead, in as many steps and no more bytes (Träff, "Optimal,
+# Ranks whose numbers differ in one bit exchange halves of their remaining data, the nearest ranks first, and then do
+# the same in reverse: 2 log2 n steps in which each rank sends 2 (n - 1) / n of the gradient. If n is not a power of
+# two, ranks send to the rank one *skip* further on instead, in the same number of steps and bytes (Träff, "Optimal,
 # non-pipelined reduce-scatter and allreduce algorithms", arXiv 2410.14234).
 #
-# Recursive doubling exchanges the whole gradient in log2 n steps, which is quicker for short ones. Where n is no
-# power of two, the ranks beyond the last one first give all they have to a neighbour, and get the sums from it at the
+# Recursive doubling exchanges the whole gradient in log2 n steps, which is quicker for short ones. If n is not a power
+# of two, the ranks beyond the greatest one first give all their data to a neighbour, and get the sums from it at the
 # end (MPICH's way).
 
 
@@ -210,10 +209,10 @@ def exchanged_halves(ranks: int) -> Scheme:
 
 
 def skipping(ranks: int) -> Scheme:
-    """The scheme for any number of ranks, which are a circle: chunk c is summed at rank c.
+    """The scheme for any number of ranks on a circle: chunk c is summed at rank c.
 
-    A chunk that is i ranks away gets there by the skips whose sum i is, the least skip first. Half of the chunks, or
-    about that, have the least skip among theirs.
+    A chunk that is i ranks away travels by the skips whose sum is i, the least skip first. The least skip is among
+    those of about half of the chunks.
     """
     skips, builder = skips_of(ranks), SchemeBuilder(ranks)
     moves = {skip: [i for i in range(1, ranks) if parts_of(i, skips)[0] == skip] for skip in skips}
@@ -228,7 +227,7 @@ def skipping(ranks: int) -> Scheme:
 
 
 def skips_of(ranks: int) -> list[int]:
-    """n / 2, rounded up, half of that, rounded up, and so on to 1, in ascending order."""
+    """n / 2, rounded up, half of this, rounded up, and so on to 1, in ascending order."""
     skips, rest = [], ranks
     while rest > 1:
         rest = (rest + 1) // 2
@@ -237,7 +236,7 @@ def skips_of(ranks: int) -> list[int]:
 
 
 def parts_of(distance: int, skips: list[int]) -> list[int]:
-    """The skips of which a distance is the sum, in ascending order: the greatest that fit, each once."""
+    """The skips whose sum is a distance, in ascending order: the greatest that fit, each once."""
     parts = []
     for skip in reversed(skips):
         if skip <= distance:
@@ -247,7 +246,7 @@ def parts_of(distance: int, skips: list[int]) -> list[int]:
 
 
 def ranges_of(chunks: list[int]) -> list[tuple[int, int]]:
-    """Ascending chunks as ranges: the first of each, and how many follow one another."""
+    """Ascending chunks as ranges: the first chunk and the length of each."""
     found = []
     for _, members in groupby(enumerate(chunks), key=lambda entry: entry[1] - entry[0]):
         own = [chunk for _, chunk in members]
@@ -256,10 +255,10 @@ def ranges_of(chunks: list[int]) -> list[tuple[int, int]]:
 
 
 def recursive_doubling(group: RankGroup) -> Scheme:
-    """Doubling only, of the whole gradient, among as many ranks as the greatest power of two has.
+    """Doubling only, of the whole gradient, among the greatest power of two of ranks.
 
-    Those beyond leave out every second one of the first ranks, which gives what it has to the next one in the first
-    step, and gets the sums from it in the last.
+    For each rank beyond it, one of every two of the first ranks is left out: it gives its data to the next rank in the
+    first step, and gets the sums from it in the last.
     """
     beyond = group.ranks - (1 << group.ranks.bit_length() - 1)
     core = [*range(1, 2 * beyond, 2), *range(2 * beyond, group.ranks)]
@@ -274,20 +273,20 @@ def recursive_doubling(group: RankGroup) -> Scheme:
     return builder.scheme()
 
 
-# -- Double binary trees, as NCCL has had them since 2.4 (Sanders, Speck and Traeff, "Two-tree algorithms for full
-# bandwidth broadcast, reduction and scan", Parallel Computing 2009).
+# -- Double binary trees, as NCCL has them since 2.4 (Sanders, Speck and Traeff, "Two-tree algorithms for full bandwidth
+# broadcast, reduction and scan", Parallel Computing 2009).
 #
 # Each of two binary trees sums half of the gradient up to its root and sends the sums down again, chunk after chunk.
-# The second tree is the first one mirrored or, for an odd number of ranks, shifted by one: a rank that has children
-# in one tree is a leaf of the other, so that every rank sends about as much as in a ring, in a number of steps that
-# grows with log n.
+# The second tree is the first one mirrored or, for an odd number of ranks, shifted by one: a rank with children in one
+# tree is a leaf of the other, so every rank sends about as much as in a ring, in a number of steps that grows with log
+# n.
 
 Parents = Mapping[int, int]
 """The parent of every rank but the root."""
 
 
 def double_tree(group: RankGroup) -> Scheme:
-    """Both trees, with so many chunks that all levels of a tree send at the same time."""
+    """Both trees, with enough chunks for all levels of a tree to send at the same time."""
     trees = both_trees(group.ranks)
     levels = max(max(heights(tree).values()) for tree in trees)
     chunks = max(1, min(group.fragments // 2, 2 * levels + 2))
@@ -325,7 +324,7 @@ def binary_tree(ranks: int) -> Parents:
 
 
 def depths(tree: Parents) -> dict[int, int]:
-    """How many links lead from each rank to the root."""
+    """The number of links from each rank to the root."""
     found: dict[int, int] = {}
     for rank in set(tree) | set(tree.values()):
         above, found[rank] = rank, 0
@@ -335,7 +334,7 @@ def depths(tree: Parents) -> dict[int, int]:
 
 
 def heights(tree: Parents) -> dict[int, int]:
-    """How many links lead from each rank to the deepest leaf below it."""
+    """The number of links from each rank to the deepest leaf below it."""
     found = dict.fromkeys(set(tree) | set(tree.values()), 0)
     for rank in sorted(tree, key=depths(tree).__getitem__, reverse=True):
         found[tree[rank]] = max(found[tree[rank]], found[rank] + 1)
@@ -345,10 +344,10 @@ def heights(tree: Parents) -> dict[int, int]:
 # -- A parameter server in every worker, each for an equal share of the gradient, as BytePS places them without CPU
 # machines (Jiang et al., OSDI 2020).
 #
-# Every rank sends each other rank that one's share, and later the sum of its own share: two steps, in which all
+# Every rank sends each other rank that rank's share, and later the sum of its own share: two steps, in which all
 # connections send at the same time. Ranks begin with the next one, so that no rank receives from all at once.
 #
-# A gradient of fewer fragments than there are ranks has as many shares as fragments, at ranks spread over all.
+# A gradient with fewer fragments than ranks has one share per fragment, at ranks that are spread over all.
 
 
 def ps_sharded(group: RankGroup) -> Scheme:
@@ -365,7 +364,7 @@ def ps_sharded(group: RankGroup) -> Scheme:
     return builder.scheme()
 
 
-# -- A path for each connection: by a hash, or so that connections which send at the same time share links evenly.
+# -- A path for each connection: by a hash, or so that connections that send at the same time share links evenly.
 
 Ends = tuple[str, str]
 """The hosts of a connection's source and destination."""
@@ -380,7 +379,7 @@ class HostPaths:
         self.found: dict[Ends, tuple[Path, ...]] = {}
 
     def of(self, ends: Ends) -> tuple[Path, ...]:
-        """All of them. Raises `InputError` where there is none."""
+        """Return all paths. Raises `InputError` if there are none."""
         if ends not in self.found:
             source, destination = ends
             if destination not in self.towards:
@@ -398,18 +397,18 @@ Routes = Callable[[HostPaths, Sets, int], dict[Ends, Path]]
 
 
 def hashed(paths: HostPaths, together: Sets, seed: int) -> dict[Ends, Path]:
-    """Any of a connection's paths, as ECMP takes it by a hash of addresses."""
+    """One of a connection's paths, as ECMP selects it by a hash of addresses."""
     return {ends: random.Random(f"{seed} {ends}").choice(paths.of(ends)) for ends in together}
 
 
 ROUNDS = 8
-"""How often every connection may choose again, now that it knows what the others have chosen."""
+"""The number of rounds in which every connection may choose again, given the choices of the others."""
 
 
 def even(paths: HostPaths, together: Sets, seed: int) -> dict[Ends, Path]:
-    """For one connection after another the path whose busiest link is the least busy, until no choice changes.
+    """For each connection in turn, the path whose busiest link is the least busy, until no choice changes.
 
-    Of paths that are equally good the seed decides.
+    The seed decides among equally good paths.
     """
     draw, loads = random.Random(seed), SetLoads(paths.fabric.capacities_bps)
     options = {ends: draw.sample(found, len(found)) for ends, found in ((ends, paths.of(ends)) for ends in together)}
@@ -429,7 +428,7 @@ def even(paths: HostPaths, together: Sets, seed: int) -> dict[Ends, Path]:
 
 
 class SetLoads:
-    """How many connections of each set have chosen each link."""
+    """The number of connections of each set that have chosen each link."""
 
     def __init__(self, capacities_bps: Mapping[DirectedLink, float]) -> None:
         self.capacities_bps = capacities_bps
@@ -447,19 +446,19 @@ class SetLoads:
         return max(shares), sum(shares)
 
 
-# -- From a scheme to a plan: an order of ranks, a path for each connection, and rates that links carry together.
+# -- From a scheme to a plan: an order of ranks, a path for each connection, and rates that fit all links together.
 
 
 @dataclass(frozen=True)
 class RankMapping:
-    """How workers get their ranks, and connections their paths."""
+    """The assignment of ranks to workers, and of paths to connections."""
 
     order: RankOrder = by_rack
     routes: Routes = even
 
 
 def plan_scheme(make: Make, name: str, ways: RankMapping, problem: Problem, paths: HostPaths, seed: int) -> Plan:
-    """The plan in which every job uses the scheme that `make` makes for it, by paths of the problem's fabric."""
+    """The plan in which every job uses the scheme that `make` builds for it, on paths of the problem's fabric."""
     begun = monotonic()
     routed = [routed_collective(make, ways, problem, job, paths, seed) for job in problem.jobs]
     rated = with_shared_rates(problem, routed)
@@ -467,7 +466,7 @@ def plan_scheme(make: Make, name: str, ways: RankMapping, problem: Problem, path
 
 
 Together = tuple[tuple[int, int], ...]
-"""Connections that send at the same time: their numbers, and how many chunks each sends."""
+"""Connections that send at the same time: their numbers, and the number of chunks that each sends."""
 
 RoutedCollective = tuple[Collective, tuple[Together, ...]]
 """A collective without rates, and the sets of its connections that send at the same time."""
@@ -496,10 +495,10 @@ def routed_collective(
 
 
 def with_shared_rates(problem: Problem, routed: Sequence[RoutedCollective]) -> list[Collective]:
-    """The collectives with the highest rates by which connections that send at the same time end together.
+    """The collectives with the highest rates at which connections that send at the same time end together.
 
-    Their rates are as the numbers of chunks that they send. A connection of several sets has the least of its rates.
-    Jobs that use the same link for chunks or acknowledgements get equal parts of it.
+    Their rates are in proportion to the numbers of chunks that they send. A connection of several sets has the least of
+    its rates. Jobs that use the same link for chunks or acknowledgements get equal parts of it.
     """
     users = Counter(
         link
@@ -526,27 +525,27 @@ def with_shared_rates(problem: Problem, routed: Sequence[RoutedCollective]) -> l
 
 
 def plan_quickest(makes: Sequence[Make], name: str, ways: RankMapping, problem: Problem, options: Options) -> Plan:
-    """Of the plans of several schemes the one whose slowest job takes the least time."""
+    """Among the plans of several schemes, the one whose slowest job takes the least time."""
     paths = HostPaths(problem.fabric)
     plans = [plan_scheme(make, name, ways, problem, paths, options.seed) for make in makes]
     return plans[0] if len(plans) == 1 else quickest(problem, plans)[1]
 
 
 def quickest(problem: Problem, plans: Sequence[Plan]) -> tuple[float, Plan]:
-    """The least time that the slowest job takes in any of the plans, in seconds, and the first plan that takes it."""
+    """The least time in seconds that the slowest job takes in any of the plans, and the first plan with this time."""
     return min(((evaluate(problem, plan).communication_time_s, plan) for plan in plans), key=itemgetter(0))
 
 
-# -- The best order of ranks that a search finds: that of racks first, then orders that differ from the best one so
-# far.
+# -- The best order of ranks that a search finds: it begins with racks, and varies the best order so far.
 #
-# A trial exchanges two ranks, or turns a part of the order round. It is kept if the plan that the schemes make with
+# A trial exchanges two ranks, or reverses a part of the order. It is kept if the plan that the schemes make with it
+# takes less time. The seed decides the trials; their number decides the cost.
 # it takes less time. The seed decides what is tried, and the number of trials what it costs.
 
 WORK = 800
-"""A search makes so many trials divided by the number of ranks: each costs about as much as there are ranks."""
+"""A search makes this number of trials divided by the number of ranks, which is about the cost of a trial."""
 LEAST, MOST = 10, 50
-"""The fewest and the most trials."""
+"""The minimum and the maximum number of trials."""
 
 Orders = dict[int, list[str]]
 """The ranks' hosts in their order, by job."""

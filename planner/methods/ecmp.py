@@ -1,6 +1,6 @@
 """ARO's baselines RANDOM and AggTree (ARO, section IV-A): routes by hash or by load, summed wherever they meet.
 
-Neither considers pipelines, or the links that a sum leaves free. Each task is routed by itself.
+Neither considers pipelines, or the links that a sum leaves free. Each task is routed separately.
 """
 
 from __future__ import annotations
@@ -23,37 +23,39 @@ Loads = Counter[DirectedLink]
 """The flows that have chosen a link. The PS's own link is not counted, since no flow can avoid it."""
 
 Weigh = Callable[[Loads, Path], float]
-"""How bad a path is, given the loads and the part of the path that a flow decides on."""
+"""The cost of a path, given the loads and the part of the path that a flow can choose."""
 
 Route = Callable[[Fabric, Job, str, random.Random], Iterable[Path]]
 """A path for each worker of a job to one of its PSs."""
 
 
 def plan_random(problem: Problem, options: Options) -> Plan:
-    """RANDOM: like ATP, but each task draws one INA switch above the ToRs, and sends all flows through it that can."""
+    """RANDOM: like ATP, but each task draws one INA switch above the ToRs and sends through it all flows that can pass
+    it.
+    """
     return routed(problem, options, "random", through_one_aggregator)
 
 
 def plan_aggtree(problem: Problem, options: Options) -> Plan:
     """AggTree: each flow that leaves a ToR takes the uplink that the fewest flows have taken.
 
-    The published rule is the most bandwidth left on the path. Where all links are equal it decides nothing, since the
-    PS's link is the narrowest of every path; what remains is to balance flows, here at each ToR by itself. At the
+    The published rule is the most bandwidth left on the path. If all links are equal it decides nothing, since the PS's
+    link is the narrowest of every path; the remaining reading is to balance flows, here at each ToR separately. At the
     paper's default setting this gives 9.5 Gbit/s, the paper prints 8.76, and spines drawn at random give 8.2.
     """
     return routed(problem, options, "aggtree", partial(greedy_paths, weigh=first_uplink))
 
 
 def plan_balanced(problem: Problem, options: Options) -> Plan:
-    """AggTree that looks at all links but the PS's: each flow takes the path whose busiest link has the fewest flows.
+    """AggTree that considers all links but the PS's: each flow takes the path whose busiest link has the fewest flows.
 
-    At ARO's default setting that alone gives 24.8 Gbit/s, 94 % of the optimum.
+    At ARO's default setting this change alone gives 24.8 Gbit/s, 94 % of the optimum.
     """
     return routed(problem, options, "aggtree-balanced", partial(greedy_paths, weigh=busiest_link))
 
 
 def routed(problem: Problem, options: Options, method: str, route: Route) -> Plan:
-    """The plan of one method's routes. Every task draws at random by the seed and its own name."""
+    """The plan of one method's routes. Every task draws at random, seeded by the seed and its own name."""
     paths = {
         job.number: [
             path
@@ -67,13 +69,13 @@ def routed(problem: Problem, options: Options, method: str, route: Route) -> Pla
 
 
 def shortest_paths(fabric: Fabric, job: Job, server: str) -> dict[str, list[Path]]:
-    """All shortest up-down paths of each worker. Raises `InputError` for one that has none."""
+    """All shortest up-down paths of each worker. Raises `InputError` for a worker without any."""
     unfolded = unfold(fabric, server, job.workers)
     return {worker: list(unfolded.paths(worker)) for worker in job.workers}
 
 
 def through_one_aggregator(fabric: Fabric, job: Job, server: str, draw: random.Random) -> list[Path]:
-    """Each worker's path through the switch that the task draws, or any shortest path where none leads through it."""
+    """Each worker's path through the switch that the task draws, or any shortest path if none leads through it."""
     options = shortest_paths(fabric, job, server)
     above = {switch for paths in options.values() for path in paths for switch in path[2:-2]}
     aggregators = sorted(switch for switch in above if fabric.switch_by_name[switch].ina)
@@ -84,10 +86,10 @@ def through_one_aggregator(fabric: Fabric, job: Job, server: str, draw: random.R
 def greedy_paths(
     fabric: Fabric, job: Job, server: str, draw: random.Random, weigh: Weigh, before: Loads | None = None
 ) -> list[Path]:
-    """A path for each worker, one after another in random order: the best one left, or one of the best.
+    """A path for each worker, in random order: each takes the best remaining path, or one of the best.
 
     A flow that enters an INP where flows of its task are already summed has no choice from there on. `before` are the
-    flows of other tasks that links carry already; by default a task looks at itself alone.
+    flows of other tasks on links; by default a task considers only its own.
     """
     summing = fabric.ina_names
     options = shortest_paths(fabric, job, server)

@@ -1,7 +1,7 @@
 """Several aggregation trees for each task, each with a share of the gradient: beyond ARO's one tree.
 
-Every task of every job may have several trees, with one PS or many: a job's gradient is split over all its trees in
-proportion to their rates. Trees that sum in one pipeline divide its slots as those of several jobs do, so each has a
+Every task of every job can have several trees, with one PS or many: a job's gradient is split over all its trees in
+proportion to their rates. Trees that sum in one pipeline divide its slots like those of several jobs, so each has a
 smaller window. With few slots, rates beyond window x fragment / round-trip time are planned but not reached.
 """
 
@@ -44,29 +44,29 @@ from inakit.planner.trees.from_paths import numbered
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import DirectedLink
 
-# -- Column generation: the best forest of any number of trees, and what no forest exceeds.
+# -- Column generation: the best forest of any number of trees, and an upper bound on all forests.
 #
 # The master packs the trees found so far. Its duals are prices w(e) of the links, and sigma_i of a unit of task i's
-# rate. A tree is worth adding if its links cost less than sigma_i; finding the cheapest is a MILP of one task
-# (pricing). If none is worth it, the packing is optimal. If the cheapest costs 1/f of sigma_i, prices f w are dual
-# feasible, which bounds every forest.
+# rate. A tree is worth adding if its links cost less than sigma_i; the cheapest tree is found by a MILP of one task
+# (pricing). If no tree is worth adding, the packing is optimal. If the cheapest costs 1/f of sigma_i, prices f w are
+# dual feasible, which bounds every forest.
 #
-# All this is on the reduced network, where a node stands for a class of twins and a link for all links of the class.
-# A tree that is dealt out to the members in every rotation loads them evenly, so nothing is lost.
+# All this is on the reduced network, where a node represents a class of twins and a link all links of the class. A tree
+# that is distributed over the members in every rotation loads them evenly, so nothing is lost.
 
 TIGHT = 1e-7
-"""Relative; what is proven to this precision counts as optimal."""
+"""Relative: a result proven to this precision counts as optimal."""
 
 SHORTER = 1e-12
-"""Added to every price, so that a tree has no flows that serve nothing."""
+"""Added to every price, so that a tree has no useless flows."""
 
 ANY_RATE = (0.0,)
-"""The rate of a question that asks for a tree at any rate."""
+"""The rate of a test for a tree at any rate."""
 
 
 @dataclass(frozen=True)
 class Prices:
-    """The master's optimum.
+    """The optimum of the master problem.
 
     `links` and `tasks` are its duals; `of_links` is the part of its `value` that links account for; `rates` are those
     of the shapes.
@@ -80,7 +80,7 @@ class Prices:
 
 
 def shape_of(net: ReducedNetwork, column: TreeColumn) -> TreeShape:
-    """A tree's shape, which does not say which member of a class the tree uses."""
+    """A tree's shape, which does not contain the member of a class that the tree uses."""
     first = {member: node for node, members in net.twins.items() for member in members}
     flows: Counter[DirectedLink] = Counter()
     for resource, n in column.flows.items():
@@ -98,7 +98,7 @@ def trees_of(ground: Ground, net: ReducedNetwork, shape: TreeShape) -> Iterator[
         alone = replace(net.only([shape.task]), twins=turned)
         graph = alone.graphs[0]
         gradients = Counter({link: shape.flows[link] for link in graph.links if shape.flows[link]})
-        dealt, _ = deal(alone, [gradients], ANY_RATE, 0)  # which `cut_up` uses up
+        dealt, _ = deal(alone, [gradients], ANY_RATE, 0)  # which `cut_up` consumes
         pieces = cut_up(net.fabric, graph, dealt[0])
         results = result_parents(net.fabric, graph, chain(*pieces.values()), shape.flows) if net.results else None
         yield ground.column(shape.task, list(worker_paths(alone, graph.task, pieces)), results)
@@ -107,7 +107,7 @@ def trees_of(ground: Ground, net: ReducedNetwork, shape: TreeShape) -> Iterator[
 def generate(
     ground: Ground, net: ReducedNetwork, start: Sequence[TreeColumn], bound: float, deadline: float, gap: float
 ) -> tuple[list[TreeColumn], float]:
-    """The trees of the best packing, and a worth that no forest exceeds, `bound` to begin with.
+    """The trees of the best packing, and an upper bound on the worth of any forest, initially `bound`.
 
     Shapes are added to those of `start`, which has a tree for every task, until none is missing, the gap is small
     enough, or the time is over.
@@ -133,7 +133,7 @@ def generate(
 
 
 def master(ground: Ground, net: ReducedNetwork, shapes: Sequence[TreeShape]) -> Prices:
-    """Pack the trees, without regard to limits of aggregators. Raises `SolverError` where there are no best rates."""
+    """Pack the trees, ignoring limits of aggregators. Raises `SolverError` if there are no best rates."""
     program = LinearProgram()
     r = [program.variable(0, inf) for _ in shapes]
     loads: dict[DirectedLink, list[Term]] = defaultdict(list)
@@ -146,7 +146,7 @@ def master(ground: Ground, net: ReducedNetwork, shapes: Sequence[TreeShape]) -> 
     add_worth(program, ground, shapes, r)
     solution = program.solve()
     if solution.status != OPTIMAL:
-        raise SolverError(f"{len(shapes)} trees have no best rates: the solver says {solution.status}")
+        raise SolverError(f"{len(shapes)} trees have no best rates: the solver reports {solution.status}")
     duals = [max(0.0, dual) for dual in solution.duals]
     links = dict(zip(loads, duals, strict=False))
     of_links = sum(dual * capacities[link] for link, dual in links.items())
@@ -155,7 +155,7 @@ def master(ground: Ground, net: ReducedNetwork, shapes: Sequence[TreeShape]) -> 
 
 
 def price(net: ReducedNetwork, task: int, prices: Prices, deadline: float) -> tuple[TreeShape | None, float]:
-    """The cheapest tree of a task, None if the time is over; and a price below which no tree is."""
+    """The cheapest tree of a task, None if the time is over; and a lower bound on the price of its trees."""
     question = Question.of(net.only([task]), ANY_RATE)
     question.make_whole()
     program, (columns,) = question.program, question.columns
@@ -167,24 +167,24 @@ def price(net: ReducedNetwork, task: int, prices: Prices, deadline: float) -> tu
     return TreeShape(task, flows), -solution.bound
 
 
-# -- A few trees in the place of many: whole trees for given rates, all tasks' at once.
+# -- A few trees in the place of many: whole trees for given rates, for all tasks at once.
 #
-# The best packing of any number of trees says which rates the tasks could have. Divided over a few trees each, these
-# rates may be too high for whole trees; then lower ones are tried, in proportion. Several trees of one task are
-# routed like several tasks (`inakit.planner.methods.aro.several_routing`).
+# The best packing of any number of trees gives the possible rates of the tasks. Divided over a few trees each, these
+# rates can be too high for whole trees; then lower ones are tried, in proportion. Several trees of one task are routed
+# like several tasks (`inakit.planner.methods.aro.several_routing`).
 
 PRECISION = 0.01
-"""The search ends within this part of the highest rates that have whole trees."""
+"""The search ends within this relative distance of the highest rates that have whole trees."""
 
 PATIENCE_S = 5.0
-"""The seconds for a question that can be asked again for lower rates."""
+"""The seconds for a test that can be repeated with lower rates."""
 
 MOST_ASKED = 4
-"""No more trees than this are sought: the search gets harder, and a few trees are nearly as good as many."""
+"""The maximum number of trees that are sought: the search gets harder, and a few trees are nearly as good as many."""
 
 
 def rounded(best: Forest, every: Forest, ground: Ground, most: float, deadline: float) -> Forest:
-    """At most `most` trees for each task, with rates near those of `every`; or `best`, if that is worth more."""
+    """At most `most` trees for each task, with rates near those of `every`; or `best`, if its worth is higher."""
     rates = task_rates(ground, every.columns, every.rates_bps)
     for split in splits(most):
         low, high, part = best.value / every.value, 1.0, 1.0
@@ -211,7 +211,7 @@ def splits(most: float) -> Iterator[tuple[float, ...]]:
 def whole_trees(
     ground: Ground, rates_bps: Sequence[float], split: Sequence[float], time_limit_s: float
 ) -> list[TreeColumn]:
-    """For each task that has a rate, one tree for each part of it. The list is empty where no routing is found."""
+    """For each task with a rate, one tree for each part of it. The list is empty if no routing is found."""
     wanted = [(task, rate * part) for task, rate in enumerate(rates_bps) if rate > 0 for part in split]
     net = network(ground.fabric, [ground.tasks[task] for task, _ in wanted], results=ground.results)
     _, routing = Router(net).route(tuple(rate for _, rate in wanted), time_limit_s)
@@ -223,15 +223,15 @@ def whole_trees(
     ]
 
 
-# -- The best forest for a problem: ARO's trees first, then more, packed anew each time; and a bound of all forests.
+# -- The best forest for a problem: ARO's trees first, then more, packed again each time; and a bound on all forests.
 
 NEAR = 0.01
-"""A packing of many trees with this relative gap is good enough to be rounded to a few."""
+"""A packing of many trees with this relative gap is good enough for rounding to a few trees."""
 
 
 @dataclass(frozen=True)
 class BestForest:
-    """The best forest found so far, and a worth that no forest exceeds."""
+    """The best forest found so far, and an upper bound on the worth of any forest."""
 
     ground: Ground
     forest: Forest
@@ -246,7 +246,7 @@ class BestForest:
 
 
 def best_forest(problem: Problem, most: float, options: Options) -> BestForest:
-    """The best forest with at most `most` trees for each task. Raises `SolverError` where not even one is found."""
+    """The best forest with at most `most` trees for each task. Raises `SolverError` if none is found."""
     deadline = monotonic() + options.time_limit_s
     ground = Ground(problem.fabric, tasks_of(problem), options.with_results)
     closed = [leaf_spine(ground.fabric, task) for task in ground.tasks]
@@ -271,12 +271,12 @@ def best_forest(problem: Problem, most: float, options: Options) -> BestForest:
     net = network(ground.fabric, ground.tasks, results=ground.results)
     best = replace(best, bound=min(best.bound, relax(ground, net)))
     if most == 1 or (most < inf and len(closed) == 1 and closed[0] is not None):
-        return best  # one tree is ARO's; a few trees for one task are the closed form's
+        return best  # one tree comes from ARO, a few trees for one task from the closed form
     return searched(best, net.fine, columns, most, options, deadline)
 
 
 def least_bound(problem: Problem) -> float:
-    """A rate in bit/s that no forest gives to all jobs, with results: what the worst served job has, by its weight."""
+    """An upper bound in bit/s on the rate of the worst served job, by its weight, in any forest, with results."""
     ground = Ground(problem.fabric, tasks_of(problem), results=True)
     worth, jobs = ground.worth, len(ground.worth.jobs)
     return relax(ground, network(ground.fabric, ground.tasks, results=True)) / (1 + worth.mu * jobs)
@@ -285,7 +285,7 @@ def least_bound(problem: Problem) -> float:
 def searched(
     best: BestForest, net: ReducedNetwork, columns: Sequence[TreeColumn], most: float, options: Options, deadline: float
 ) -> BestForest:
-    """The best forest of the trees that column generation adds; with few trees allowed, one rounded from it."""
+    """The best forest of the trees that column generation adds; if few trees are allowed, one rounded from it."""
     ground, few = best.ground, most < inf
     enough = max(options.gap, NEAR if few else 0.0)
     stop = monotonic() + (deadline - monotonic()) / 2 if few else deadline
@@ -302,9 +302,10 @@ def searched(
 
 @dataclass(frozen=True)
 class ForestOptions(Options):
-    """`trees`: the most for each task; 0 for any number, 1 for ARO's tree. The gap is always to the best of any number.
+    """`trees`: the maximum for each task; 0 for any number, 1 for ARO's tree. The gap always refers to any number of
+    trees.
 
-    With any number of trees the search ends with a proof or at the time limit. Only ARO's part of it uses `solver`.
+    With any number of trees the search ends with a proof or at the time limit. Only its ARO part uses `solver`.
     """
 
     trees: int = 2
@@ -312,9 +313,9 @@ class ForestOptions(Options):
 
 
 def plan(problem: Problem, options: ForestOptions) -> Plan:
-    """The plan whose tasks' rates are worth most; a task's rate is the sum of its trees'.
+    """The plan whose tasks' rates are worth most; a task's rate is the sum of its trees' rates.
 
-    Where the best plan for gradients alone loses nothing to results, it is the best with them.
+    If the best plan for gradients alone loses nothing to results, it is also the best with them.
     """
     if not options.with_results:
         return packed(problem, options)
@@ -332,7 +333,7 @@ def plan_any(problem: Problem, options: Options) -> Plan:
 def packed(problem: Problem, options: ForestOptions) -> Plan:
     """The plan of the best forest for gradients alone, or for gradients and results.
 
-    Each tree has its part of its job's rate as share. Trees in one pipeline divide its slots.
+    A tree's share is its fraction of its job's rate. Trees in one pipeline divide its slots.
     """
     started = monotonic()
     best = best_forest(problem, options.trees or inf, options)

@@ -1,12 +1,12 @@
 """GRID as ARO compares with it (ARO, section IV-A): an aggregator for every worker by a linear program, then routes.
 
-A gradient is summed at most once. The program knows aggregators but not the network between, so it uses all of
-them, and the PS's link gets a flow from each INP of each. The paper has 1.75 Gbit/s at its default setting;
-`grid` has 3.6. With the PS's link in the program it would be 5.0 when workers draw by the fractions that the program
-gives them, and 13 when each takes its largest.
+A gradient is summed at most once. The program contains aggregators but not the network between them, so it uses all of
+them, and the PS's link gets a flow from each INP of each. The paper has 1.75 Gbit/s at its default setting; `grid` has
+3.6. With the PS's link in the program it would be 5.0 when workers draw by the fractions that the program gives them,
+and 13 when each takes its largest.
 
-`grid-capped` has 1.6 there. It counts each gradient at the speed of its worker's link, and takes what a switch
-processes for a hard limit of 32 gradients: what a switch draws beyond that comes to the PS unsummed.
+`grid-capped` has 1.6 there. It counts each gradient at the rate of its worker's link, and treats the processing rate of
+a switch as a hard limit of 32 gradients: gradients beyond the limit go to the PS unsummed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 @dataclass(frozen=True)
 class GridOptions(Options):
-    """What a switch processes, as a multiple of a worker's link: ARO sets 3200 Gbit/s where links have 100."""
+    """The processing rate of a switch, as a multiple of a worker's link: ARO sets 3200 Gbit/s for links of 100."""
 
     links_processed: float = 32.0
 
@@ -44,17 +44,19 @@ Choose = Callable[[Candidates, GridOptions, random.Random], Mapping[str, str]]
 
 
 def plan(problem: Problem, options: GridOptions) -> Plan:
-    """GRID's plan, every task by itself, all flows at one rate. Raises `InputError` for a worker that misses its PS."""
+    """GRID's plan, each task separately, all flows at one rate. Raises `InputError` for a worker that cannot reach its
+    PS.
+    """
     return routed(problem, options, "grid", by_fractions)
 
 
 def plan_capped(problem: Problem, options: GridOptions) -> Plan:
-    """GRID's plan where a switch sums no more gradients than it processes at the rate of their links."""
+    """GRID's plan where a switch sums only as many gradients as it can process at the rate of their links."""
     return routed(problem, options, "grid-capped", within_capacity)
 
 
 def routed(problem: Problem, options: GridOptions, method: str, choose: Choose) -> Plan:
-    """The plan with one tree for each task, whose aggregators `choose` picks, at the best equal rate of all flows."""
+    """The plan with one tree for each task, whose aggregators `choose` selects, at the best equal rate of all flows."""
     trees = [
         (task.job.number, task.share, grid_tree(problem.fabric, task, options, choose))
         for task in split_equally(problem)
@@ -63,9 +65,10 @@ def routed(problem: Problem, options: GridOptions, method: str, choose: Choose) 
 
 
 def grid_tree(fabric: Fabric, task: SplitTask, options: GridOptions, choose: Choose) -> AggregationTree:
-    """The task's tree: each worker by the least loaded way to the aggregator that is chosen for it, and each sum on.
+    """The task's tree: each worker takes the least loaded way to its chosen aggregator, and each sum the least loaded
+    onward.
 
-    A way is as loaded as its busiest link has flows.
+    The load of a way is the number of flows on its busiest link.
     """
     loads: Counter[DirectedLink] = Counter()
 
@@ -94,7 +97,7 @@ def by_switch(fabric: Fabric, task: SplitTask, worker: str) -> dict[str, list[Wa
 
 
 def summing(possible: Mapping[str, Sequence[Way]]) -> list[str]:
-    """The switches that may sum; "" for the PS only where there are none."""
+    """The switches that can sum; "" for the PS only if there are none."""
     return [name for name in possible if name] or [""]
 
 
@@ -106,7 +109,7 @@ def by_fractions(candidates: Candidates, options: GridOptions, draw: random.Rand
 
 
 def within_capacity(candidates: Candidates, options: GridOptions, draw: random.Random) -> dict[str, str]:
-    """Each worker's switch, drawn with equal chances; "" for the PS, where that switch has all that it processes."""
+    """Each worker's switch, drawn with equal chances; "" for the PS if this switch has reached its processing rate."""
     drawn: Counter[str] = Counter()
     chosen = {}
     for worker, possible in candidates.items():
@@ -117,7 +120,7 @@ def within_capacity(candidates: Candidates, options: GridOptions, draw: random.R
 
 
 def assign(candidates: Mapping[str, Sequence[str]], options: GridOptions) -> dict[tuple[str, str], float]:
-    """GRID's relaxed model. By (worker, switch), the part of the worker's gradient that the switch sums.
+    """GRID's relaxed model. By (worker, switch), the fraction of the worker's gradient that the switch sums.
 
     Rates are in units of the slowest worker's link.
     """

@@ -4,8 +4,8 @@ Nie et al., INARouting: Efficient Multi-Job Routing Optimization for Hierarchica
 those of the public code. A job with several parameter servers (PSs) is several tasks here. The rates of a plan are
 max-min fair, as the paper's evaluation has them, and a job's gradient is split in proportion to its tasks' rates.
 
-The model counts what a switch sums by the rate of its sum, and switches with one pipeline. The kit counts what
-aggregators take in, pipeline by pipeline. Rates follow from the trees as the kit counts, so plans keep every capacity.
+The model counts the load of a switch by the rate of its sum, for switches with one pipeline. The kit counts the input
+of aggregators, pipeline by pipeline. Rates follow from the trees by the kit's counts, so plans keep every capacity.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from inakit.planner.trees.from_paths import plan_from_paths, tree_from_paths
 from inakit.planner.trees.summed_once import SplitTask, split_equally
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
-# -- Routes of tasks as next hops, what they use of links and switches, and the rates that fair shares give them.
+# -- Routes of tasks as next hops, their use of links and switches, and the rates that fair shares give them.
 #
-# A task (a job with one of its parameter servers, PSs) has one next hop at every switch, so its routes form a tree,
-# and every INA switch where two of its flows meet sums them: INARouting's hierarchical aggregation. `usage` counts
-# flows on links, and 1 for a switch that sums.
+# A task (a job with one of its parameter servers, PSs) has one next hop at every switch, so its routes form a tree, and
+# every INA switch where two of its flows meet sums them: INARouting's hierarchical aggregation. `usage` counts flows on
+# links, and 1 for a switch that sums.
 
 Resource = str | DirectedLink
 """A switch that sums, by its name, or a directed link."""
@@ -56,7 +56,9 @@ class SharedFabric:
 
     @cached_property
     def capacities_bps(self) -> dict[Resource, float]:
-        """Every directed link's capacity, and the rate at which every INA switch sums, infinite where it has none."""
+        """The capacity of every directed link, and the rate at which every INA switch sums; infinite if it has no
+        limit.
+        """
         found: dict[Resource, float] = {s.name: s.aggregation_rate_bps or inf for s in self.fabric.switches}
         for link, capacity in self.fabric.capacities_bps.items():
             found[link] = capacity
@@ -87,7 +89,7 @@ def worker_paths(network: SharedFabric, task: SplitTask, hops: NextHops) -> list
 
 
 def usage(network: SharedFabric, task: SplitTask, hops: NextHops) -> Counter[Resource]:
-    """What a task uses: its flows on every link, and 1 for every switch where it is summed."""
+    """The usage of a task: its flows on every link, and 1 for every switch that sums it."""
     flows = network.entering(task)
     found: Counter[Resource] = Counter({(worker, network.fabric.tor_of(worker)): 1 for worker in task.job.workers})
     for node in farthest_first(task, hops, flows):
@@ -112,7 +114,7 @@ def farthest_first(task: SplitTask, hops: NextHops, tors: Iterable[str]) -> list
 
 
 def equal_shares(usages: Sequence[Usage], capacities: Mapping[Resource, float]) -> list[float]:
-    """Each task's rate in bit/s when all flows on a resource have equal shares: INARouting's lambda of given routes."""
+    """Each task's rate in bit/s if all flows on a resource have equal shares: INARouting's lambda of given routes."""
     total = totals(usages)
     return [min(capacities[r] / total[r] for r in used) for used in usages]
 
@@ -125,34 +127,34 @@ def totals(usages: Iterable[Usage]) -> Counter[Resource]:
 
 
 def water_filled(usages: Sequence[Usage], capacities: Mapping[Resource, float]) -> list[float]:
-    """The max-min fair rates in bit/s: what a task leaves unused goes to others (INARouting's water-filling)."""
+    """The max-min fair rates in bit/s: capacity that a task leaves goes to others (INARouting's water-filling)."""
     places = {resource: place for place, resource in enumerate(capacities)}
     members = [fair_rates.Usage.of(used, places) for used in usages]
     rates: list[float] = fair_rates.max_min_rates(members, np.array(list(capacities.values()))).tolist()
     return rates
 
 
-# -- An upper bound of all routes, by counting the flows that are in the same place whatever is chosen.
+# -- An upper bound on all routes, by counting the flows whose place does not depend on the routes.
 #
 # A task enters the switches of its racks, is summed there if several of its workers are, and ends at its parameter
-# server (PS). A switch with one next hop leads all on. The fair shares of these flows alone bound the rate of each
-# task, and their sum the total. It takes milliseconds where the integer program's proof takes seconds to minutes.
+# server (PS). A switch with one next hop sends all flows there. The fair shares of these flows alone bound the rate of
+# each task, and their sum the total. It takes milliseconds where the integer program's proof takes seconds to minutes.
 
 
 def total_bound_bps(network: SharedFabric) -> float:
-    """A total of fair rates, in bit/s, that no routes of the tasks exceed."""
+    """An upper bound in bit/s on the total fair rate of the tasks, for any routes."""
     usages = [certain_usage(network, task) for task in network.tasks]
     return sum(equal_shares(usages, network.capacities_bps))
 
 
 def certain_usage(network: SharedFabric, task: SplitTask) -> Usage:
-    """The least that a task uses of each resource, counted as `usage` does, for every choice of routes."""
+    """The minimum usage of each resource by a task, counted like `usage`, over all choices of routes."""
     found: Counter[Resource] = Counter({(worker, network.fabric.tor_of(worker)): 1 for worker in task.job.workers})
     flows, last = network.entering(task), network.fabric.tor_of(task.server)
     own, racks = flows[last], len(+flows)
     for node in sorted(task.unfolded.next_hops, key=lambda node: -task.unfolded.rank[node])[:-1]:
         if node == last and flows[last] == own and racks > bool(own):
-            flows[last] += 1  # from the other racks, by a link that is not known
+            flows[last] += 1  # from the other racks, by an unknown link
         summed = flows[node] > 1 and network.sums(node)
         found[node] += summed
         if len(hops := task.unfolded.next_hops[node]) == 1:
@@ -182,7 +184,7 @@ VariableKey = tuple[int, Any]
 """A task's place, and a link or a switch."""
 
 ROUNDING = 1e-6
-"""By this share a total rate that is known to be possible is lowered."""
+"""The relative amount by which a total rate that is known to be possible is lowered."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,7 @@ def build(network: SharedFabric, *, relaxed: bool = False, at_least_bps: float =
     users: dict[Resource, list[tuple[int, Any, Any, int]]] = defaultdict(list)
     for place in range(len(network.tasks)):
         add_routes(network, model, place, users, pulp.LpContinuous if relaxed else pulp.LpInteger)
-    for number, (resource, using) in enumerate(users.items()):  # no task has more than the fair share of its flows
+    for number, (resource, using) in enumerate(users.items()):  # a task has at most the fair share of its flows
         most = sum(limit for _, _, _, limit in using)
         capacity = network.capacities_bps[resource] / unit
         if capacity == inf or (most == 1 and capacity >= 1):
@@ -235,10 +237,10 @@ def add_routes(
     users: dict[Resource, list[tuple[int, Any, Any, int]]],
     kind: str,
 ) -> None:
-    """Add the tree of one task: out flow, in flow and aggregation of every switch that it may pass.
+    """Add the tree of one task: out flow, in flow and aggregation of every switch that it can pass.
 
-    `users` gets by resource the task, whether it uses it, how many flows it has there, and the most that it can have:
-    1 behind a switch that sums, else all its workers. `kind` is that of variables of 0 or 1.
+    `users` gets, by resource, the task, whether it uses the resource, its number of flows there, and the maximum of
+    this number: 1 behind a switch that sums, otherwise all its workers. `kind` is the type of variables of 0 or 1.
     """
     task, program, b = network.tasks[place], model.program, network.capacities_bps
     entering = network.entering(task)
@@ -255,7 +257,7 @@ def add_routes(
     model.x.update({(place, link): used for link, used in x.items()})
     flows = {}
     for number, link in enumerate(links):
-        flows[link] = x[link]  # where there can only be one
+        flows[link] = x[link]  # if there can only be one
         if most[link] > 1:
             flows[link] = program.add_variable(f"f_{place}_{number}", 0, most[link])
             program += flows[link] <= most[link] * x[link], f"flows_{place}_{number}"
@@ -295,12 +297,12 @@ def extract(network: SharedFabric, model: RoutingModel) -> list[NextHops]:
     return hops
 
 
-# -- INARouting-Relax: the linear relaxation, rounded by scores, as the published code does.
+# -- INARouting-Relax: the linear relaxation, rounded by scores, as in the published code.
 #
-# Tasks go one after another, the highest rate of the relaxation first. A link scores its capacity times x, halved for
-# each task that already takes it, and a switch the same with a, or no limit where a is 0. A flow takes the path whose
-# lowest score is highest. Here flows that meet stay together, so that routes are trees; in the published code they
-# may part again.
+# Tasks are routed in descending order of their rate in the relaxation. A link's score is its capacity times x, halved
+# for each task that already uses it; a switch's score is the same with a, or unlimited if a is 0. A flow takes the path
+# whose lowest score is highest. Here flows that meet stay together, so that routes are trees; in the published code
+# they can part again.
 
 
 def relax_and_round(network: SharedFabric, options: SolverOptions) -> tuple[list[NextHops], SolverOutcome]:
@@ -310,7 +312,7 @@ def relax_and_round(network: SharedFabric, options: SolverOptions) -> tuple[list
     taken: Counter[Resource] = Counter()
     chosen: list[NextHops] = [{} for _ in network.tasks]
     for place in sorted(range(len(network.tasks)), key=lambda place: -(model.rate[place].varValue or 0)):
-        scores: dict[Resource, float] = {}  # of the links that the task may use and of the switches that may sum it
+        scores: dict[Resource, float] = {}  # for the links that the task can use and the switches that can sum it
         for variables in (model.x, model.a):
             for (owner, resource), variable in variables.items():
                 part = variable.varValue or 0.0
@@ -322,7 +324,7 @@ def relax_and_round(network: SharedFabric, options: SolverOptions) -> tuple[list
 
 
 def widest_tree(network: SharedFabric, task: SplitTask, scores: Mapping[Resource, float]) -> NextHops:
-    """Next hops whose way to the PS has the highest least score, for all switches that the task may pass."""
+    """Next hops whose way to the PS has the highest minimum score, for all switches that the task can pass."""
     width: dict[str, float] = {task.server: inf}
     best: NextHops = {}
     usable = {tail for tail, _ in task.unfolded.links(network.entering(task))}
@@ -336,22 +338,23 @@ def widest_tree(network: SharedFabric, task: SplitTask, scores: Mapping[Resource
     return best
 
 
-# -- Re-routing, beyond the paper: one rack's flow of one task takes another path as long as all together gain.
+# -- Re-routing, beyond the paper: one rack's flow of one task takes another path as long as all tasks together gain.
 #
-# All flows that the path meets follow it, so routes stay trees. A path is better if the total of the fair rates
-# rises, or stays and loads are more even. The search begins again some times with one task's routes drawn at random.
+# All flows that the path meets follow it, so routes stay trees. A path is better if the total of the fair rates rises,
+# or stays and loads are more even. The search restarts several times with one task's routes drawn at random.
 
 RouteWorth = tuple[float, float]
 """The total rate of all tasks, and minus the squares of loads: the higher, the better."""
 
 RESTARTS = 3
-"""How often the search begins again, unless its total is the bound, as on INARouting's published leaf-spine."""
+"""The number of restarts of the search, unless its total is the bound, as on INARouting's published leaf-spine."""
 PRECISION = 9
-"""Digits of a total rate, in units of the largest capacity, that count."""
+"""The significant digits of a total rate, in units of the largest capacity."""
 
 
 class Judge:
-    """Says what routes are worth, in units of the largest link's capacity. No total rate exceeds `bound`.
+    """Computes the worth of routes, in units of the largest link's capacity. `bound` is an upper bound on the total
+    rate.
 
     Usages are rows of numbers, one for each resource that has a finite capacity, at the resource's place.
     """
@@ -365,7 +368,7 @@ class Judge:
         self.bound = round(total_bound_bps(network) / unit, PRECISION)
 
     def row(self, task: SplitTask, hops: NextHops) -> NDArray[np.float64]:
-        """What a task uses of every resource, of the shape (resources,)."""
+        """The usage of every resource by a task, of the shape (resources,)."""
         found = np.zeros(len(self.places))
         for resource, count in usage(self.network, task, hops).items():
             if resource in self.places:
@@ -373,11 +376,11 @@ class Judge:
         return found
 
     def rows(self, hops: Sequence[NextHops]) -> NDArray[np.float64]:
-        """What all tasks use, of the shape (tasks, resources)."""
+        """The usages of all tasks, of the shape (tasks, resources)."""
         return np.array([self.row(task, own) for task, own in zip(self.network.tasks, hops, strict=True)])
 
     def worth(self, rows: NDArray[np.float64]) -> RouteWorth:
-        """What the usages of all tasks are worth, of the shape (tasks, resources)."""
+        """The worth of the usages of all tasks, of the shape (tasks, resources)."""
         total = rows.sum(axis=0)
         shares = self.capacities / np.maximum(total, 1)
         rates = np.where(rows > 0, shares, np.inf).min(axis=1)
@@ -385,7 +388,7 @@ class Judge:
 
 
 def rerouted(network: SharedFabric, hops: Sequence[NextHops], seed: int, restarts: int = RESTARTS) -> list[NextHops]:
-    """The routes after re-routing, the best of all restarts: by the total fair rate, then by the max-min one."""
+    """The routes after re-routing, the best of all restarts: by the total fair rate, then by the max-min rate."""
     draw, judge = random.Random(seed), Judge(network)
     best = climb(judge, list(hops))
     for _ in range(restarts):
@@ -407,7 +410,7 @@ def total_rates(network: SharedFabric, hops: Sequence[NextHops]) -> tuple[float,
 
 
 def climb(judge: Judge, hops: list[NextHops]) -> list[NextHops]:
-    """The routes when no rack's other path is better. A better path is taken at once."""
+    """The routes at which no other path of a rack is better. A better path is taken at once."""
     tasks = judge.network.tasks
     rows = judge.rows(hops)
     now, moved = judge.worth(rows), True
@@ -435,7 +438,7 @@ def neighbours(network: SharedFabric, task: SplitTask, hops: NextHops) -> Iterat
 
 
 def plan(problem: Problem, options: Options) -> Plan:
-    """INARouting-Relax, rounded and re-routed, with its gap. Raises `InputError` for a PS that a worker misses."""
+    """INARouting-Relax, rounded and re-routed, with its gap. Raises `InputError` if a worker cannot reach a PS."""
     started = time.monotonic()
     network = shared_fabric(problem)
     hops = heuristic_routes(network, options.for_solver)
@@ -444,7 +447,7 @@ def plan(problem: Problem, options: Options) -> Plan:
 
 
 def plan_optimum(problem: Problem, options: Options) -> Plan:
-    """INARouting-Opt: the integer program, whose total rate has to be at least that of the heuristic.
+    """INARouting-Opt: the integer program, whose total rate must be at least that of the heuristic.
 
     Raises `SolverError` if the solver finds no routes in its time.
     """
@@ -454,7 +457,7 @@ def plan_optimum(problem: Problem, options: Options) -> Plan:
 
 
 def judged(network: SharedFabric, hops: Sequence[NextHops], started: float) -> SolverOutcome:
-    """The outcome of routes whose total of fair rates is compared with the upper bound."""
+    """The outcome of routes: the total of their fair rates compared with the upper bound."""
     return proven(total_bound_bps(network) / total_rates(network, hops)[0] - 1, started)
 
 
@@ -463,7 +466,7 @@ def heuristic_routes(network: SharedFabric, options: SolverOptions) -> list[Next
 
 
 def optimal_routes(network: SharedFabric, options: SolverOptions) -> tuple[list[NextHops], SolverOutcome]:
-    """The best routes of the integer program, and how good they are proven to be."""
+    """The best routes of the integer program, and their proven quality."""
     known = heuristic_routes(network, options)
     model = build(network, at_least_bps=total_rates(network, known)[0])
     outcome = solve(model.program, options)

@@ -1,6 +1,6 @@
 """LBMM, load balance min-min: no aggregation; each flow takes the path that loads the network least.
 
-The load of a link is its flows over its capacity, and a path's cost is the highest load on it with the flow added.
+The load of a link is its flows over its capacity, and a path's cost is the highest load on it, including the flow.
 Min-min order: of all flows not yet routed, the one whose best path costs least goes first.
 """
 
@@ -24,14 +24,14 @@ from inakit.topo.fabric.up_down import up_down_paths
 def plan(problem: Problem, options: Options) -> Plan:
     """LBMM's plan; a job with several PSs splits its gradient equally (InArt 5.1.2).
 
-    Ties go to the first flow and its first path. Costs only grow. So a flow that is first by what it once cost, and
-    still costs as much, is the cheapest. Raises `InputError` for a worker that does not reach a PS.
+    Ties go to the first flow and its first path. Costs only grow. So a flow that is first by its old cost, and still
+    has this cost, is the cheapest. Raises `InputError` for a worker that cannot reach a PS.
     """
     capacities = problem.fabric.capacities_bps
     load: Counter[DirectedLink] = Counter()
 
     def cheapest(paths: Iterable[Path]) -> tuple[tuple[float, float], Path]:
-        """The first path of the least cost: its highest load with one more flow; then the sum of its loads."""
+        """The first path of the least cost: its highest load with one more flow, then the sum of its loads."""
         costs = []
         for path in paths:
             loads = [(load[link] + 1) / capacities[link] for link in pairwise(path)]

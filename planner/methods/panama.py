@@ -1,11 +1,11 @@
-"""PANAMA: several trees for each job, its gradient spread over them evenly, each by links that carry the fewest flows.
+"""PANAMA: several trees for each job, with its gradient spread evenly; each takes the links with the fewest flows.
 
 Gebara, Ghobadi, Costa, *In-network Aggregation for Shared Machine Learning Clusters* (MLSys 2021). A job has several
-trees, so that a large transfer makes no path a hot spot. By which rule they are chosen, and how many, is read into what
-the abstract and summaries say: trees are routed one after another, of all jobs in turn, and each flow takes the path
-whose busiest link has the fewest flows so far. A job has as many as there are shortest ways, but at most `trees`.
+trees, so that a large transfer makes no path a hot spot. The number of trees and the rule that selects them are the
+kit's reading of the abstract and summaries: trees are routed one after another, of all jobs in turn, and each flow
+takes the path whose busiest link has the fewest flows. A job has as many trees as shortest ways, at most `trees`.
 
-Rates are shared out beforehand, equally. Its congestion control is the slot policy `panama`: switches mark packets
+Rates are fixed beforehand, in equal parts. Its congestion control is the slot policy `panama`: switches mark packets
 that find a long queue and OR the marks of packets that they sum; results are the acknowledgements, and windows follow
 their marks (DCTCP).
 """
@@ -33,14 +33,14 @@ POLICY = "panama"
 
 @dataclass(frozen=True)
 class PanamaOptions(Options):
-    """`trees`: the most trees for each job and PS."""
+    """`trees`: the maximum number of trees for each job and PS."""
 
     trees: int = 4
     LEAST: ClassVar[Mapping[str, int]] = {"trees": 1}
 
 
 def plan(problem: Problem, options: PanamaOptions) -> Plan:
-    """The plan of PANAMA: every job has the same rate, and each of its trees the same part of it."""
+    """PANAMA's plan: every job has the same rate, divided equally over its trees."""
     owned = routed(problem, options)
     counts = Counter(job for job, _ in owned)
     return plan_of_trees(
@@ -49,10 +49,9 @@ def plan(problem: Problem, options: PanamaOptions) -> Plan:
 
 
 def routed(problem: Problem, options: PanamaOptions) -> list[tuple[int, AggregationTree]]:
-    """The trees of all jobs, each with its job's number, in turn: first one of each job and PS, then the next.
+    """The trees of all jobs, each with its job's number, in turn: first one for each job and PS, then the next.
 
-    A job and PS have as many trees as a worker has ways to choose from. Each tree takes the links that carry the fewest
-    flows by then.
+    A job and PS have as many trees as a worker has ways. Each tree takes the links with the fewest flows at that point.
     """
     fabric, loads, found = problem.fabric, Counter[DirectedLink](), []
     most = {}
@@ -73,10 +72,10 @@ def routed(problem: Problem, options: PanamaOptions) -> list[tuple[int, Aggregat
 
 
 def busiest_above_tor(loads: Loads, own: Path) -> float:
-    """The flows on the busiest link above the worker's own; of equal paths the one that joins a sum first is better."""
+    """The flows on the busiest link above the worker's own; of equal paths, one that joins a sum earlier is better."""
     return max((loads[link] for link in pairwise(own[1:])), default=0) + 1 - 1 / len(own)
 
 
 def ways(next_hops: Mapping[str, tuple[str, ...]], node: str) -> int:
-    """The number of paths from a node to the root; 1 for a node that does not reach it, which routing tells."""
+    """The number of paths from a node to the root; 1 for a node that does not reach it, which routing reports."""
     return sum(ways(next_hops, peer) for peer in next_hops.get(node, ())) or 1

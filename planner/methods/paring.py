@@ -1,8 +1,8 @@
 """PARING: task placement and routing together, over a Steiner tree of hops (as ATRO's section IV-A describes it).
 
 The overlay's nodes are workers, aggregators and the PS, an edge costs the hops of the shortest path, and workers are
-leaves. A Steiner tree joins all workers to the PS by way of those aggregators that make it cheaper: one by one, the
-aggregator that saves most is added. Capacities and loads of links play no part, for which ATRO criticises it.
+leaves. A Steiner tree joins all workers to the PS through the aggregators that make it cheaper: the aggregator that
+saves most is added, one at a time. PARING ignores capacities and loads of links, for which ATRO criticises it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Cost = Callable[[Collection[str]], float]
 
 @dataclass(frozen=True)
 class ParingOptions(OverlayOptions):
-    """`aggregators`: the most aggregators that the tree passes."""
+    """`aggregators`: the maximum number of aggregators in the tree."""
 
     aggregators: float = inf
 
 
 def plan(problem: Problem, options: ParingOptions) -> Plan:
-    """PARING's routes for hosts that are placed already."""
+    """PARING's routes for given hosts."""
 
     def grow(job: Job, overlay: Overlay) -> None:
         racks = Counter(map(problem.fabric.tor_of, job.workers))
@@ -44,7 +44,7 @@ def plan(problem: Problem, options: ParingOptions) -> Plan:
 
 
 def design(problem: Problem, options: ParingOptions) -> Design:
-    """The hosts that PARING places the job's tasks on, as many as it has, and its routes between them."""
+    """PARING's hosts for the tasks of the job, as many as it has, and its routes between them."""
     placed = place(problem, options)
     return Design(placed, plan(placed, options))
 
@@ -64,7 +64,7 @@ def best_for(fabric: Fabric, server: str, count: int, options: ParingOptions) ->
     free = Counter(fabric.tor_of(host.name) for host in fabric.hosts if host.name != server)
 
     def nearest_racks(chosen: Collection[str]) -> dict[str, int]:
-        """Workers in each rack, those that reach the tree in the fewest hops first."""
+        """The workers of each rack; racks that reach the tree in the fewest hops come first."""
         left, taken = count, {}
         for rack in sorted(free, key=lambda rack: overlay.reach(rack, chosen)):
             taken[rack] = min(left, free[rack])
@@ -90,7 +90,7 @@ def tree_cost(overlay: Overlay, chosen: Collection[str], racks: Mapping[str, int
 
 
 def steiner_nodes(overlay: Overlay, options: ParingOptions, cost: Cost) -> list[str]:
-    """The aggregators that the tree passes. Each round adds the one that makes it cheapest, as long as one does."""
+    """The aggregators of the tree. Each round adds the one that makes it cheapest, as long as one does."""
     chosen: list[str] = []
     least = cost(chosen)
     while len(chosen) < options.aggregators:
@@ -103,7 +103,7 @@ def steiner_nodes(overlay: Overlay, options: ParingOptions, cost: Cost) -> list[
 
 
 def nearest_first(overlay: Overlay, chosen: Collection[str]) -> dict[str, float]:
-    """The aggregators in Prim's order, each the nearest to those before it and the PS, and its hops to these."""
+    """The aggregators in Prim's order, each the nearest to the PS and those before it, and its hops to them."""
     joined: dict[str, float] = {}
     while len(joined) < len(chosen):
         hops = {name: overlay.reach(name, joined) for name in chosen if name not in joined}

@@ -1,14 +1,14 @@
 """SHARP's tree, the baseline of industry: one static tree of the whole fabric, with its root in a switch.
 
 Graham et al., Scalable Hierarchical Aggregation Protocol (SHArP), COM-HPC 2016: when an InfiniBand network starts, a
-tree of aggregation nodes is laid over its switches. A job uses the part of it below which its hosts hang: every switch
-of it sums what comes from below, the root has the result and sends it back down. There is no parameter server (PS).
+tree of aggregation nodes is laid over its switches. A job uses the part of it above its hosts: every switch of this
+part sums the packets from below, the root has the result and sends it back down. There is no parameter server (PS).
 
-What is read into it, since no paper says how the tree is chosen: its root is the first switch of the highest tier that
-all workers of all jobs climb to, counted from the seed on, and every other switch sends to the next hop of that number.
-A job's root is the lowest INA switch of the tree where one aggregator sums all. The job's first PS stands by behind it.
-SHARP sums all ports of a switch together. Where a root cannot, because flows enter several of its pipelines or more
-than 64 enter one, the job's tree goes on from the fabric's root to its first PS, by static routes.
+No paper states how the tree is chosen, so the kit's reading is: its root is the first switch of the highest tier to
+which all workers of all jobs climb, counted from the seed on, and every other switch sends to the next hop of this
+number. A job's root is the lowest INA switch of the tree where one aggregator sums all. The job's first PS is its
+standby. SHARP sums all ports of a switch together. If a root cannot, because flows enter several of its pipelines or
+more than 64 enter one, the job's tree continues from the fabric's root to its first PS, by static routes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from inakit.planner.trees.unfolding import static_path, static_paths, unfold
 from inakit.topo.fabric.fabric import Fabric
 
 POLICY = "switchml"
-"""The slot policy of a root that answers by itself: a segment with two versions, of which one keeps the last sums."""
+"""The slot policy of a root that answers by itself: a segment with two versions, one of which keeps the last sums."""
 
 
 def plan(problem: Problem, options: Options) -> Plan:
@@ -35,9 +35,10 @@ def plan(problem: Problem, options: Options) -> Plan:
 
 
 def static_root(problem: Problem, seed: int) -> str | None:
-    """The root of the fabric's tree: an INA switch of the highest tier that all workers only climb to, if there is one.
+    """The root of the fabric's tree: an INA switch of the highest tier that all workers reach by climbing, if there is
+    one.
 
-    Of several it is number `seed`.
+    Among several it is number `seed`.
     """
     workers = {worker for job in problem.jobs for worker in job.workers}
     tiers = problem.fabric.tiers
@@ -51,7 +52,7 @@ def climbing(fabric: Fabric, root: str) -> set[str]:
     """The nodes from which static routes only climb to `root`."""
     below = {root}
     waiting = [root]
-    for node in waiting:  # grows while it is walked
+    for node in waiting:  # the list grows in the loop
         found = {peer for peer in fabric.neighbors[node] if fabric.tiers[peer] < fabric.tiers[node]} - below
         below |= found
         waiting += found
@@ -61,8 +62,8 @@ def climbing(fabric: Fabric, root: str) -> set[str]:
 def job_tree(fabric: Fabric, job: Job, root: str | None, seed: int) -> AggregationTree:
     """The job's part of the tree, with its root in the network if one aggregator can sum all.
 
-    Otherwise its paths lead to its first PS: up to `root` and down again, or below it where a path turns back there,
-    because both parts would pass a switch.
+    Otherwise its paths lead to its first PS: up to `root` and down again. They turn back below it where both parts
+    would pass the same switch.
     """
     to_server = unfold(fabric, job.servers[0])
     paths = static_paths(to_server, job.workers, seed)

@@ -1,10 +1,10 @@
 """SOAR on a fabric: a static tree for each task, and the best k switches of it.
 
-SOAR is given a tree. In a fabric with several ways it takes, of the static trees towards the parameter server (PS), the
-one whose optimum is the least; tasks take turns among trees that are as good. Link rates are the fabric's. SOAR
-minimises the time that links are busy in sum, not the time of the busiest link, which gives the rate: a small k serves
-it best. A switch that several tasks choose serves all of them (SOAR's bound on workloads of a switch is the planner's
-option `workloads`).
+SOAR's input is a tree. In a fabric with several ways the planner takes, of the static trees towards the parameter
+server (PS), the one with the least optimum; tasks take turns among equally good trees. Link rates are the fabric's.
+SOAR minimises the total time that links are busy, not the time of the busiest link, which determines the rate: a small
+k suits it best. A switch that several tasks choose serves all of them (SOAR's bound on the workloads of a switch is the
+planner's option `workloads`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from inakit.planner.trees.unfolding import static_paths, turns, unfold
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Path
 
-# -- SOAR's network: switches in a tree, the messages that enter at each, and how long links are busy with them.
+# -- SOAR's network: switches in a tree, the messages that enter at each, and the time that links are busy with them.
 
 DESTINATION = -1
-"""The parent of the tree's root switch: SOAR's node d, the host that all messages go to."""
+"""The parent of the tree's root switch: SOAR's node d, the destination of all messages."""
 
 Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -47,7 +47,7 @@ class ReductionTree:
     - `cost`: the seconds that a switch's link to its parent takes for a message, SOAR's rho = 1 / rate
     - `load`: the messages that enter at a switch from its own hosts, SOAR's L
     - `sums`: the messages that leave a switch that aggregates. SOAR has 1; a switch of several pipelines sends one for
-      each that is entered
+      each pipeline that messages enter
     - `available`: whether a switch may aggregate, SOAR's set Lambda
 
     Raises `InputError` for arrays of other shapes, for none or several roots, and for a cycle.
@@ -67,7 +67,7 @@ class ReductionTree:
         if roots != 1:
             raise InputError(f"{roots} switches have the parent {DESTINATION}; a tree has one root")
         if len(self.order) < self.switches:
-            raise InputError("some switches do not come to the root: their parents form a cycle")
+            raise InputError("some switches do not reach the root: their parents form a cycle")
 
     @property
     def switches(self) -> int:
@@ -83,9 +83,9 @@ class ReductionTree:
 
     @cached_property
     def order(self) -> list[int]:
-        """All switches, each behind its parent."""
+        """All switches, each after its parent."""
         found = np.flatnonzero(self.parent == DESTINATION).tolist()
-        for switch in found:  # grows while it is walked
+        for switch in found:  # the list grows in the loop
             found += self.children[switch]
         return found
 
@@ -99,14 +99,14 @@ class ReductionTree:
 
     @cached_property
     def sending(self) -> NDArray[np.bool_]:
-        """Whether any message enters at a switch or below it."""
+        """Whether any message enters at or below a switch."""
         below = self.load.copy()
         for switch in reversed(self.order[1:]):
             below[self.parent[switch]] += below[switch]
         return below > 0
 
     def messages(self, aggregating: Collection[int]) -> Indices:
-        """By switch, the messages on its link to its parent, when the switches `aggregating` sum what they receive."""
+        """For each switch, the messages on its link to its parent if the switches `aggregating` sum their input."""
         leaving = self.load.copy()
         chosen = set(aggregating)
         for switch in reversed(self.order):
@@ -128,7 +128,7 @@ def reduction_tree(
     sums: Sequence[int] | None = None,
     available: Sequence[bool] | None = None,
 ) -> ReductionTree:
-    """The tree of plain lists of n numbers. By default links cost 1, sums are 1, and all switches are available."""
+    """Build the tree from lists of n numbers. By default links cost 1, sums are 1, and all switches are available."""
     n = len(parent)
     return ReductionTree(
         np.asarray(parent, np.int64),
@@ -154,7 +154,7 @@ def reduction_tree(
 # switches as a subtree has. The optimum takes O(n h k^2) steps for n switches and height h.
 
 ROUNDING = 1e-12
-"""The relative gain below which a switch is not worth to aggregate."""
+"""The relative gain below which aggregation at a switch is not worthwhile."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,15 +176,15 @@ class Gathered:
         return found
 
     def utilisations_s(self) -> Numbers:
-        """By number of switches, from 0 on, the least utilisation in seconds that so many can give."""
+        """By number of aggregating switches, from 0 on, the least utilisation in seconds."""
         found: Numbers = self.tables[0][0, 0]
         return found
 
 
 def best_switches(tree: ReductionTree, k: int) -> tuple[int, ...]:
-    """The at most `k` switches whose aggregation makes the utilisation the least, in rising order.
+    """The at most `k` switches whose aggregation minimises the utilisation, in ascending order.
 
-    Switches that save nothing are left out. Raises `InputError` for a negative number.
+    Switches that save nothing are omitted. Raises `InputError` for a negative number.
     """
     return color(gather(tree, k), k)
 
@@ -192,7 +192,7 @@ def best_switches(tree: ReductionTree, k: int) -> tuple[int, ...]:
 def gather(tree: ReductionTree, k: int) -> Gathered:
     """SOAR-Gather: the tables of all switches, for at most `k` that aggregate. Raises `InputError` for a negative k."""
     if k < 0:
-        raise InputError(f"{k} switches that aggregate: a number of at least 0 is expected")
+        raise InputError(f"{k} switches that aggregate: at least 0 are expected")
     height = int(tree.depth.max())
     levels = [np.flatnonzero(tree.depth == depth) for depth in range(1, height + 1)]
     row = np.zeros(tree.switches, np.int64)
@@ -209,7 +209,9 @@ def gather(tree: ReductionTree, k: int) -> Gathered:
 
 
 def level_table(gathered: Gathered, level: Indices, depth: int, k: int) -> Numbers:
-    """X of all switches of one depth, given those below. The first children of all are added, then the second ones."""
+    """X of all switches of one depth, given the tables below. The first children of all are added, then the second
+    ones.
+    """
     tree = gathered.tree
     above = gathered.above[level, 1 : depth + 1]
     red = (tree.load[level][:, None] * above)[:, :, None]
@@ -220,7 +222,7 @@ def level_table(gathered: Gathered, level: Indices, depth: int, k: int) -> Numbe
         below = gathered.tables[depth][gathered.row[[children[row][turn] for row in rows]]]
         red = added(red, rows, below[:, 1:], k)
         blue = added(blue, rows, below[:, :1], k)
-    width = min(k, blue.shape[2]) + 1  # one more, which may be the switch itself
+    width = min(k, blue.shape[2]) + 1  # one more, for the switch itself
     aggregated = np.full((len(level), depth, width), inf)
     usable = tree.available[level] & tree.sending[level]
     leaving = (tree.sums[level][:, None] * above)[:, :, None]
@@ -230,7 +232,7 @@ def level_table(gathered: Gathered, level: Indices, depth: int, k: int) -> Numbe
 
 
 def added(sums: Numbers, rows: Indices, below: Numbers, k: int) -> Numbers:
-    """`sums` with one more child in `rows`: the least over all ways to divide i switches between it and the others."""
+    """`sums` with one more child in `rows`: the least over all divisions of i switches between it and the others."""
     width = min(k + 1, sums.shape[2] + below.shape[2] - 1)
     wider = padded(sums, width)
     wider[rows] = min_plus(wider[rows], below)
@@ -238,13 +240,13 @@ def added(sums: Numbers, rows: Indices, below: Numbers, k: int) -> Numbers:
 
 
 def padded(table: Numbers, width: int) -> Numbers:
-    """The table with as many columns: more switches than a subtree has are as good as all that it has."""
+    """The table with the given number of columns: switches beyond the size of a subtree change nothing."""
     missing = width - table.shape[2]
     return np.pad(table, ((0, 0), (0, 0), (0, max(missing, 0))), mode="edge")[:, :, :width]
 
 
 def color(gathered: Gathered, k: int) -> tuple[int, ...]:
-    """SOAR-Color: the switches that aggregate in the optimum, in rising order."""
+    """SOAR-Color: the switches that aggregate in the optimum, in ascending order."""
     tree, chosen = gathered.tree, []
 
     def below(switch: int, links: int) -> list[Numbers]:
@@ -264,7 +266,7 @@ def color(gathered: Gathered, k: int) -> tuple[int, ...]:
             rho = gathered.above[switch, links]
             red = tree.load[switch] * rho + least_below(switch, links, number)
             blue = tree.sums[switch] * rho + least_below(switch, 0, number - 1)
-            if blue < red * (1 - ROUNDING):  # it saves time that this switch aggregates
+            if blue < red * (1 - ROUNDING):  # aggregation at this switch saves time
                 chosen.append(switch)
                 links, number = 0, number - 1
         shares = divided(np.zeros(number + 1), below(switch, links))
@@ -277,7 +279,9 @@ def color(gathered: Gathered, k: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class SoarOptions(Options):
-    """`switches`: the most that aggregate for a task, SOAR's k. `workloads`: the most tasks that a switch serves."""
+    """`switches`: the maximum that aggregate for a task, SOAR's k. `workloads`: the maximum number of tasks of a
+    switch.
+    """
 
     switches: int = 4
     workloads: int | None = None
@@ -287,8 +291,8 @@ class SoarOptions(Options):
 def plan(problem: Problem, options: SoarOptions) -> Plan:
     """SOAR's plan: one tree for each task, one after another, all flows at the best equal rate.
 
-    A task gets the best static tree towards its PS, each with its best switches of those that do not serve as many
-    tasks as they may. Of several as good it is the first from number seed + turn on.
+    A task gets the best static tree towards its PS, with the tree's best switches among those that can serve another
+    task. Among equally good trees it is the first from number seed + turn on.
     """
     fabric = problem.fabric
     serving: Counter[str] = Counter()
@@ -311,10 +315,10 @@ def plan(problem: Problem, options: SoarOptions) -> Plan:
 
 
 def tree_of_paths(fabric: Fabric, paths: Sequence[Path], full: Collection[str] = ()) -> tuple[list[str], ReductionTree]:
-    """The switches of the paths, which form a tree, and that tree for messages of one bit.
+    """The switches of the paths, which form a tree, and this tree for messages of one bit.
 
-    A switch that aggregates sends a message for each of its pipelines that it receives from. SOAR takes no account of
-    the 64 flows that one aggregator can sum.
+    A switch that aggregates sends a message for each of its pipelines that receives some. SOAR ignores the limit of 64
+    flows per aggregator.
     """
     parents = {node: following for path in paths for node, following in pairwise(path[1:])}
     names, server = list(parents), paths[0][-1]

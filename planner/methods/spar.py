@@ -1,8 +1,8 @@
 """SPAR: aggregator placement and routing together, greedily, at top-of-rack (ToR) switches (ATRO's section IV-A).
 
-Racks send to the nearest aggregator, and the PS's own rack to the PS where its ToR is none; aggregators send to the PS.
-Aggregators are placed one by one where the rate becomes highest. SPAR does not decide which of several shortest paths
-the network takes between two elements, so it judges a place by paths of its own draw.
+Racks send to the nearest aggregator, and the PS's own rack to the PS if its ToR is not an aggregator; aggregators send
+to the PS. Aggregators are placed one at a time, where the rate becomes highest. The network selects among the shortest
+paths between two elements, not SPAR, so SPAR evaluates a place with paths that it draws itself.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from inakit.planner.trees.overlay import Overlay, OverlayOptions, aggregating, p
 from inakit.topo.fabric.variations import with_ina
 
 GUESS = 7919
-"""Added to the seed, so that the paths by which SPAR judges are drawn apart from those that are taken."""
+"""Added to the seed, so that the paths of SPAR's evaluation are drawn independently of the final ones."""
 
 
 def plan(problem: Problem, options: OverlayOptions) -> Plan:
-    """SPAR's routes for aggregators that are placed already. Aggregators that are not at a ToR are not used."""
+    """SPAR's routes for given aggregators. Aggregators that are not at a ToR are not used."""
     tors = {problem.fabric.tor_of(host) for host in problem.fabric.host_names}
     chosen = [name for name in aggregating(problem.fabric) if name in tors]
 
@@ -38,15 +38,15 @@ def plan(problem: Problem, options: OverlayOptions) -> Plan:
 
 
 def design(problem: Problem, options: OverlayOptions) -> Design:
-    """The ToRs that SPAR makes aggregators, as many as the fabric has, and its routes."""
+    """SPAR's aggregators, as many ToRs as the fabric has aggregators, and its routes."""
     placed = place(problem, options)
     return Design(placed, plan(placed, options))
 
 
 def place(problem: Problem, options: OverlayOptions) -> Problem:
-    """The problem with its aggregators at other ToRs, each where the busiest link then has the least to carry.
+    """The problem with its aggregators at other ToRs, each where the load of the busiest link becomes least.
 
-    Of several as good, the ToR with most workers is taken.
+    Among equally good ToRs, the one with most workers is taken.
     """
     job, fabric = single_task("spar", problem), problem.fabric
     overlay = Overlay(fabric, job.servers[0], replace(options, seed=options.seed + GUESS))
@@ -60,9 +60,7 @@ def place(problem: Problem, options: OverlayOptions) -> Problem:
 
 
 def candidates(overlay: Overlay, rack: str, chosen: Collection[str]) -> list[str]:
-    """The aggregators to which a rack's workers may send, in an order drawn by seed that decides between equally near
-    ones.
-    """
+    """The aggregators for a rack's workers, in an order drawn by seed that decides between equally near ones."""
     if rack == overlay.fabric.tor_of(overlay.server) and rack not in chosen:
         return []
     return sorted(chosen, key=lambda name: random.Random(f"{overlay.options.seed} {rack} {name}").random())

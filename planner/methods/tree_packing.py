@@ -24,19 +24,19 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- Packing: the best rates of given trees. A task's gradient is divided over its trees in proportion to their rates.
 #
-# With flows y_k(e) of tree k on link e: maximise what the tasks' rates are worth (ARO's Eqs. (2), (3)), where a
-# task's rate is the sum of its trees' rates r_k, subject to sum_k r_k y_k(e) <= b(e) for every link, and likewise for
-# every switch and pipeline whose aggregators have a limited rate.
+# With flows y_k(e) of tree k on link e: maximise the worth of the tasks' rates (ARO's Eqs. (2), (3)), where a task's
+# rate is the sum of its trees' rates r_k, subject to sum_k r_k y_k(e) <= b(e) for every link, and likewise for every
+# switch and pipeline whose aggregators have a limited rate.
 
 NEGLIGIBLE = 1e-7
-"""A tree with less than this part of its task's rate is left out."""
+"""A tree with a smaller part of its task's rate is omitted."""
 
 
 @dataclass(frozen=True)
 class TreeShape:
-    """A tree of a task, which is a position among the ground's tasks, as flows on links of a reduced network.
+    """A tree of a task, given by the task's position among the ground's tasks, as flows on links of a reduced network.
 
-    Where results count, they are flows too.
+    If results count, they are flows too.
     """
 
     task: int
@@ -45,7 +45,7 @@ class TreeShape:
 
 @dataclass(frozen=True)
 class TreeColumn:
-    """A tree of a task, which is a position among the ground's tasks, and its flows on every resource."""
+    """A tree of a task, given by the task's position among the ground's tasks, and its flows on every resource."""
 
     task: int
     tree: AggregationTree
@@ -54,20 +54,20 @@ class TreeColumn:
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees with a rate each, and what all tasks' rates together are worth."""
+    """Trees with a rate each, and the worth of all tasks' rates."""
 
     columns: tuple[TreeColumn, ...]
     rates_bps: tuple[float, ...]
     value: float
 
     def fits(self, most: float) -> bool:
-        """Whether no task has more trees than `most`."""
+        """Whether every task has at most `most` trees."""
         return max(Counter(column.task for column in self.columns).values()) <= most
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What a forest grows on: the fabric, and the tasks that share it. With `results` links carry these too."""
+    """The input of a forest: the fabric, and the tasks that share it. With `results` links carry these too."""
 
     fabric: Fabric
     tasks: tuple[Task, ...]
@@ -83,15 +83,15 @@ class Ground:
 
     @cached_property
     def unit(self) -> float:
-        """The highest capacity in bit/s; a solver gets rates in units of it."""
+        """The highest capacity in bit/s, the unit of rates in a solver."""
         return max(self.fabric.capacities_bps.values())
 
     def capacity_bps(self, resource: Resource) -> float:
-        """The capacity of a link, or what a switch or a pipeline sums, infinite where that is not limited."""
+        """The capacity of a link, or the summing rate of a switch or pipeline; infinite if unlimited."""
         return resource_bps(self.fabric, resource)
 
     def column(self, task: int, paths: Sequence[Path], results: dict[str, str] | None = None) -> TreeColumn:
-        """The tree of one path for every worker of the task; `results` as a tree has them."""
+        """The tree of one path for every worker of the task; `results` have the form of a tree's."""
         tree = tree_from_paths(self.fabric, 1, paths, self.aggregate_at)
         return self.column_of(task, replace(tree, results=results or {}))
 
@@ -115,7 +115,7 @@ def pack(ground: Ground, columns: Sequence[TreeColumn]) -> Forest:
     add_worth(program, ground, columns, r)
     solution = program.solve()
     if not solution.found:
-        raise SolverError(f"{len(columns)} trees have no best rates: the solver says {solution.status}")
+        raise SolverError(f"{len(columns)} trees have no best rates: the solver reports {solution.status}")
     return forest(ground, columns, [max(0.0, solution.values[column]) * unit for column in r])
 
 
@@ -140,7 +140,7 @@ def add_worth(
 
 
 def forest(ground: Ground, columns: Sequence[TreeColumn], rates_bps: Sequence[float]) -> Forest:
-    """The forest of the trees whose rates count. Rates are lowered, where needed, to what the links carry."""
+    """The forest of the trees with non-negligible rates. Rates are lowered, if necessary, to fit the links."""
     totals = task_rates(ground, columns, rates_bps)
     kept = [k for k, column in enumerate(columns) if rates_bps[k] > NEGLIGIBLE * totals[column.task]]
     chosen = tuple(columns[k] for k in kept)
@@ -159,22 +159,22 @@ def task_rates(ground: Ground, columns: Sequence[TreeColumn], rates_bps: Sequenc
     return totals
 
 
-# -- Several trees for one task on a leaf-spine with equal links, in closed form: each has spines of its own.
+# -- Several trees for one task on a leaf-spine with equal links, in closed form: each has its own spines.
 #
-# Trees that go through different pipelines of the PS's leaf give the PS fewer flows each than one that goes through
-# all. So each such pipeline, with the spines behind it, goes to one tree, or its spines are dealt out to all trees.
-# For every way to do so, each tree has the best rate that its spines allow; the trees share only the PS's link and
-# the workers'.
+# Trees that use different pipelines of the PS's leaf give the PS fewer flows each than one that uses all. So each such
+# pipeline, with the spines behind it, goes to one tree, or its spines are distributed over all trees. For every such
+# division, each tree has the best rate that its spines allow; the trees share only the PS's link and the workers'.
 
 Gates = Mapping[int, Spines]
 
 MOST_TREES = 4
-"""More trees are not tried: the ways to deal are as many as the partitions of a switch's pipelines."""
+"""The maximum number of trees that is tried: the number of divisions is that of the partitions of a switch's pipelines.
+"""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A task with the spines that are the tree's own, its routes, and the rate that these spines allow."""
+    """A task with the spines of this tree alone, its routes, and the rate that these spines allow."""
 
     task: LeafSpine
     choice: SpineChoice
@@ -192,7 +192,7 @@ class Tree:
 
 
 def spread(task: LeafSpine, most: int) -> list[Tree]:
-    """At most `most` trees with the highest total rate; none where an INP would have more flows than bits."""
+    """At most `most` trees with the highest total rate; none if an INP would have more flows than bits."""
     best: list[Tree] = []
     known: dict[tuple[tuple[int, Spines], ...], Tree | None] = {}
     for dealt in deals(task.gates, min(most, MOST_TREES)):
@@ -205,7 +205,7 @@ def spread(task: LeafSpine, most: int) -> list[Tree]:
 
 
 def deals(gates: Gates, most: int) -> Iterator[list[tuple[tuple[int, Spines], ...]]]:
-    """The ways to give each gate to one tree, or to deal its spines out to all trees in turn."""
+    """The ways to give each gate to one tree, or to distribute its spines over all trees in turn."""
     for count in range(len(gates) + 1):
         for divided in combinations(gates, count):
             whole = [gate for gate in gates if gate not in divided]
@@ -244,7 +244,7 @@ def tree_on(task: LeafSpine, gates: Gates) -> Tree | None:
         if choice is None:
             return None
         through_one = flows_to_tor(own, choice) + max(map(len, own.local.values()), default=0)
-        children = min(own.most_children_at_tor(choice), through_one)  # or fewer enter an INP of the PS's leaf
+        children = min(own.most_children_at_tor(choice), through_one)  # or the flows into an INP at the PS's leaf
         return choice if children <= own.most_children else None
 
     highest = task.workers / min(task.capacities_bps)
@@ -262,7 +262,7 @@ def flows_to_tor(task: LeafSpine, choice: SpineChoice) -> int:
 
 
 def total_rate(task: LeafSpine, trees: Sequence[Tree]) -> float:
-    """The bit/s of all trees together, those first that give the PS the fewest flows."""
+    """The bit/s of all trees together; trees with the fewest flows to the PS come first."""
     to_server, of_workers, total = task.server_bps, task.worker_bps, 0.0
     for tree in sorted(trees, key=lambda tree: tree.flows_to_server):
         rate = min(tree.rate_bps, to_server / tree.flows_to_server, of_workers)
@@ -273,11 +273,11 @@ def total_rate(task: LeafSpine, trees: Sequence[Tree]) -> float:
 
 
 def rate_bound(task: LeafSpine) -> float:
-    """A rate that no forest exceeds, by counting: workers' links, what leaves a leaf, what the PS gets.
+    """An upper bound on the rate of any forest, by counting: workers' links, flows out of a leaf, flows into the PS.
 
-    The PS's leaf sums what comes in by one pipeline, a spine what comes from leaves that enter it by one.
+    The PS's leaf sums the flows of each pipeline, a spine the flows of the leaves that enter it by one pipeline.
     """
-    fewest = task.workers  # flows that the PS gets from a tree
+    fewest = task.workers  # flows from a tree to the PS
     if task.tor_sums:
         through_local = not task.leaves or any(gate in task.local for gate in task.gates)
         fewest = len(task.local) + (0 if through_local else 1)
@@ -288,14 +288,14 @@ def rate_bound(task: LeafSpine) -> float:
     return min(task.worker_bps, *uplinks, task.server_bps / fewest)
 
 
-# -- An upper bound of all forests by the linear relaxation of tree packing: ARO's (4) to (9), multiplied by a rate.
+# -- An upper bound on all forests by the linear relaxation of tree packing: ARO's (4) to (9), multiplied by a rate.
 #
-# Multiplied by a rate these constraints are homogeneous. With any rate, and without whole numbers, they describe all
+# Multiplied by a rate these constraints are homogeneous. With any rate, and continuous variables, they describe all
 # fractional packings and a little more. The links carry all tasks' flows together.
 
 
 def relax(ground: Ground, net: ReducedNetwork) -> float:
-    """A worth that no forest exceeds: the optimum of a linear program."""
+    """An upper bound on the worth of any forest: the optimum of a linear program."""
     program = LinearProgram()
     loads: dict[DirectedLink, list[Term]] = defaultdict(list)
     rates = []
@@ -308,12 +308,12 @@ def relax(ground: Ground, net: ReducedNetwork) -> float:
     ground.worth.add_objective(program, rates, ground.unit)
     solution = program.solve()
     if solution.status != OPTIMAL:
-        raise SolverError(f"the relaxation of tree packing has no best rates: the solver says {solution.status}")
+        raise SolverError(f"the relaxation of tree packing has no best rates: the solver reports {solution.status}")
     return solution.objective * ground.unit
 
 
 def add_trees(program: LinearProgram, net: ReducedNetwork, graph: ReducedGraph, rate: int) -> dict[DirectedLink, int]:
-    """Add a task's flows, and its results where the network has them, to the program; returns their columns by link.
+    """Add a task's flows, and its results if the network has them, to the program; return their columns by link.
 
     Workers' own links carry the rate.
     """

@@ -1,1 +1,1 @@
-"""Planners of your own: every module of this folder that has a `METHOD` is a planner, under the module's name."""
+"""Your own planners: every module of this folder with a `METHOD` is a planner, under the module's name."""

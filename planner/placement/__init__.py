@@ -1,1 +1,1 @@
-"""Where the workers of jobs that come and go are placed, and which jobs have INA when: the step before any planner."""
+"""Placement of the workers of jobs that come and go, and assignment of INA to jobs: the step before any planner."""

@@ -1,4 +1,4 @@
-"""A cluster as placement sees it: its hosts, static routes, and the rates that running jobs settle at."""
+"""The cluster for placement: its hosts, static routes, and the steady-state rates of running jobs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from inakit.planner.trees.unfolding import Unfolded, static_path, unfold
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
-# -- Blocks of hosts (racks, pods, all), which hosts are free, and static routes.
+# -- Blocks of hosts (racks, pods, all), free hosts, and static routes.
 
 
 @dataclass(frozen=True)
 class Block:
-    """Hosts that belong together: a rack, whose `parts` are empty, or a block of smaller ones."""
+    """A group of hosts: a rack, whose `parts` are empty, or a block of smaller ones."""
 
     hosts: tuple[str, ...]
     parts: tuple[Block, ...] = ()
@@ -117,7 +117,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class JobTree:
-    """A tree towards a PS: how many workers enter at each ToR, every switch's next hop, and which switches can sum."""
+    """A tree towards a PS: the workers below each ToR, every switch's next hop, and the switches that can sum."""
 
     workers: tuple[str, ...]
     server: str
@@ -127,7 +127,7 @@ class JobTree:
 
     @cached_property
     def summing(self) -> list[str]:
-        """The INA switches at which flows meet when every such switch sums."""
+        """The INA switches at which flows meet if every such switch sums."""
         flows = Counter(self.entering)
         found = []
         for node in self.order:
@@ -160,20 +160,20 @@ def check_queue(fabric: Fabric, queue: Sequence[QueuedJob]) -> None:
             )
 
 
-# -- The rates that running jobs settle at: max-min fair on links, with INA as far as switch memory goes.
+# -- The steady-state rates of running jobs: max-min fair on links, with INA within the memory of switches.
 #
-# A job's tree sums at every INA switch where flows meet, of the part `summed` of its fragments: all of them where INA
-# is exclusive, none without INA. Statistical INA sums what finds a free slot. A switch of S slots that are held for a
-# round trip T sums S fragments in T; where jobs bring more, each loses the same part (NetPack's steady state, our
-# reading). Fragments that are not summed go on as they came.
+# A job's tree sums the fraction `summed` of its fragments at every INA switch where flows meet: all of them if INA is
+# exclusive, none without INA. Statistical INA sums fragments that find a free slot. A switch of S slots that are held
+# for a round trip T sums S fragments in T; if jobs bring more, each loses the same fraction (NetPack's steady state, as
+# we read it). Fragments that are not summed continue unchanged.
 
 ROUNDS = 2
-"""How often rates and the summed parts of jobs are computed from one another."""
+"""The number of rounds in which rates and summed fractions are computed from one another."""
 
 
 @dataclass(eq=False)
 class Running:
-    """A job that runs: its tree, whether it has INA, the iterations that are left, and its rate in bit/s."""
+    """A running job: its tree, whether it has INA, the remaining iterations, and its rate in bit/s."""
 
     cluster: Cluster
     job: QueuedJob
@@ -188,17 +188,17 @@ class Running:
     usages: dict[tuple[int, float], Usage] = field(default_factory=dict)
 
     def iteration_s(self, bits: float) -> float:
-        """The seconds of an iteration that computes, and then sends so many bits."""
+        """The seconds of an iteration that computes and then sends the given number of bits."""
         return self.job.compute_s + bits / self.rate_bps
 
     def tree_of(self, turn: int) -> JobTree:
-        """The job's static tree of that number."""
+        """The job's static tree of this number."""
         if turn not in self.trees:
             self.trees[turn] = self.cluster.tree(self.tree.workers, self.tree.server, turn)
         return self.trees[turn]
 
     def usage(self, summed: float) -> Usage:
-        """What the job uses when the fraction `summed` of its fragments is summed where flows meet."""
+        """The usage of a job if the fraction `summed` of its fragments is summed where flows meet."""
         key = id(self.tree), summed
         if key not in self.usages:
             self.usages[key] = usage_of(self.cluster, self.tree, summed)
@@ -206,7 +206,7 @@ class Running:
 
 
 def usage_of(cluster: Cluster, tree: JobTree, summed: float) -> Usage:
-    """The flows of a tree on every link, when the fraction `summed` of its fragments is summed where flows meet."""
+    """The flows of a tree on every link if the fraction `summed` of its fragments is summed where flows meet."""
     flows: defaultdict[str, float] = defaultdict(float, tree.entering)
     found = {(worker, cluster.fabric.tor_of(worker)): 1.0 for worker in tree.workers}
     for node in tree.order:
@@ -221,7 +221,7 @@ def usage_of(cluster: Cluster, tree: JobTree, summed: float) -> Usage:
 def settle(
     cluster: Cluster, running: Sequence[Running], fragment: FragmentFormat, statistical: bool, round_trip_s: float
 ) -> NDArray[np.float64]:
-    """Set the rates of all running jobs; returns the used part of each link's capacity, of the shape (links,)."""
+    """Set the rates of all running jobs; return the used fraction of each link's capacity, of the shape (links,)."""
     summed = [1.0 if job.ina else 0.0 for job in running]
     usages = [job.usage(part) for job, part in zip(running, summed, strict=True)]
     rates = max_min_rates(usages, cluster.capacities_bps)

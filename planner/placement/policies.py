@@ -1,14 +1,14 @@
-"""Placement policies by name: which free hosts a job gets, and which running jobs have INA.
+"""Placement policies by name: they choose the free hosts of a job, and the running jobs that have INA.
 
-`netpack` follows what is public of NetPack (Zhao et al., Training Job Placement in Clusters with Statistical In-Network
-Aggregation, ASPLOS 2024): the abstract says that free servers are valued by their GPUs and the bandwidth that an
-estimate of the steady state leaves, and that a dynamic program finds the servers of highest value; all jobs have
-statistical INA. Its formulas were not to be had. Ours: a rack costs 1, plus the busy part of its busiest uplink, plus a
-little for every free host that stays behind; the program finds the racks of least cost.
+`netpack` follows the public description of NetPack (Zhao et al., Training Job Placement in Clusters with Statistical
+In-Network Aggregation, ASPLOS 2024): by its abstract, free servers are valued by their GPUs and the bandwidth that an
+estimate of the steady state leaves, and a dynamic program finds the servers of highest value; all jobs have statistical
+INA. Its formulas were not available. Ours: a rack costs 1, plus the busy fraction of its busiest uplink, plus a little
+for every free host that remains; the program finds the racks of least cost.
 
 `mina` follows MINA's public simulator (Dong et al., MINA: Fine-grained In-network Aggregation Resource Scheduling for
 Machine Learning Service, INFOCOM 2025): a dynamic program over racks, pods and all finds hosts that leave the fewest
-fragments, where a block that is wholly free counts 0.5 and one that the job fills counts 1. INA is exclusive: a switch
+fragments, where a completely free block counts 0.5 and one that the job fills counts 1. INA is exclusive: a switch
 serves `quota` jobs. Jobs get it in the order of their hosts, by the first of five static trees that is free; MINA
 solves for a maximum weighted independent set, moves trees, and lets jobs share INA in turns within an iteration.
 """
@@ -31,21 +31,21 @@ from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.fabric import Fabric
 
 Busy = Numbers
-"""The part of every link's capacity that jobs use, by its place in `Cluster.places`."""
+"""The used fraction of every link's capacity, by its place in `Cluster.places`."""
 Place = Callable[[Cluster, QueuedJob, Busy], list[str]]
-"""The free hosts that a job gets, of which there are enough."""
+"""The free hosts for a job; enough hosts are free."""
 
 ALPHA = 0.5
-"""MINA's weight of a block that stays wholly free."""
+"""MINA's weight of a block that stays completely free."""
 LEFT_BEHIND = 0.01
-"""The cost of a free host that stays behind in a rack that the job uses: it decides between racks as busy."""
+"""The cost of a free host that remains in a rack that the job uses: it decides between equally busy racks."""
 TREES = 5
 """The static trees that MINA tries for a job."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How jobs are placed, and whether INA is `statistical`, shared by all, or exclusive."""
+    """A way to place jobs, and whether INA is `statistical`, shared by all, or exclusive."""
 
     summary: str
     place: Place
@@ -58,7 +58,7 @@ def place_first(cluster: Cluster, job: QueuedJob, _: Busy) -> list[str]:
 
 
 def place_netpack(cluster: Cluster, job: QueuedJob, busy: Busy) -> list[str]:
-    """The hosts of the racks of least cost, most from the cheapest."""
+    """The hosts of the racks of least cost, as many as possible from the cheapest."""
     racks = [rack for rack in cluster.blocks.racks if cluster.free_hosts(rack)]
     tables = []
     for rack in racks:
@@ -92,7 +92,7 @@ def fragments(cluster: Cluster, block: Block, most: int) -> Numbers:
 
 
 def taken_from(cluster: Cluster, block: Block, number: int, most: int) -> list[str]:
-    """The hosts of the least score, `number` of a block."""
+    """The hosts of the least score, `number` in a block."""
     free = cluster.free_hosts(block)
     if not block.parts or number in (0, len(free)):
         return free[:number]
@@ -103,13 +103,12 @@ def taken_from(cluster: Cluster, block: Block, number: int, most: int) -> list[s
 
 
 def all_given(number: int) -> Numbers:
-    """The costs of 0 to `number` hosts that no block gives: all of them have to come from blocks."""
+    """The costs of 0 to `number` hosts that blocks do not provide: all hosts have to be in blocks."""
     return np.array([0.0, *[inf] * number])
 
 
 def grant(running: Sequence[Running], quota: int) -> None:
-    """Give INA to running jobs where every switch that would sum serves fewer than `quota` other jobs, largest jobs
-    first.
+    """Give INA to running jobs, largest first, if every switch that would sum serves fewer than `quota` other jobs.
 
     A job with INA keeps it.
     """
@@ -133,21 +132,21 @@ POLICIES: Mapping[str, Policy] = {
 
 
 def find_policy(name: str) -> Policy:
-    """The policy of that name. Raises `InputError` with the nearest name for an unknown one."""
+    """Return the policy of that name. Raises `InputError` with the nearest name for an unknown one."""
     if name not in POLICIES:
         raise unknown_name("placement", name, POLICIES)
     return POLICIES[name]
 
 
-# -- A queue on a cluster over time: jobs come, are placed first come, first served, share links, and go.
+# -- A queue on a cluster over time: jobs arrive, are placed first come, first served, share links, and leave.
 #
-# Rates change when a job comes or goes, and are steady in between. A job that finds too few free hosts keeps all
-# behind it waiting.
+# Rates change when a job arrives or leaves, and are constant in between. A job that finds too few free hosts delays all
+# jobs behind it.
 
 
 @dataclass(frozen=True)
 class InaOptions:
-    """`quota`: the jobs that a switch serves where INA is exclusive. `round_trip_s`: how long a slot is held."""
+    """`quota`: the jobs that a switch serves if INA is exclusive. `round_trip_s`: the time for which a slot is held."""
 
     quota: int = 1
     round_trip_s: float = 1e-3
@@ -166,7 +165,7 @@ def place_queue(
     fragment: FragmentFormat,
     options: InaOptions | None = None,
 ) -> list[PlacedJob]:
-    """When and where every job runs, in the order in which they end. Raises `InputError` for a job that never fits."""
+    """The hosts and times of every job, in the order of their ends. Raises `InputError` for a job that never fits."""
     check_queue(fabric, queue)
     return Simulation(Cluster(fabric), policy, fragment, options or InaOptions()).run(queue)
 
@@ -202,11 +201,11 @@ class Simulation:
         return job.iteration_s(8 * self.fragment.wire_bytes * self.fragment.count(job.job.gradient_bytes))
 
     def end_s(self, job: Running) -> float:
-        """When a running job ends if its rate stays as it is."""
+        """The end of a running job at its current rate."""
         return self.now + job.left * self.iteration_s(job)
 
     def advance(self, until_s: float) -> None:
-        """Let all running jobs proceed until then.
+        """Advance all running jobs to the given time.
 
         A job that ends then has no iterations left, even where the clock cannot resolve its last fraction of time.
         """
@@ -217,14 +216,14 @@ class Simulation:
         self.now = until_s
 
     def end_jobs(self) -> None:
-        """Free the hosts of the jobs that have no iterations left."""
+        """Free the hosts of the jobs without remaining iterations."""
         for job in [job for job in self.running if job.left <= 1e-9 * job.job.iterations]:
             self.running.remove(job)
             self.cluster.give_back(job.hosts)
             self.done.append(PlacedJob(job.job, job.hosts, job.start_s, self.now, job.ina_s))
 
     def start(self, job: QueuedJob) -> None:
-        """Place a job. Of several PSs, which share the gradient, the first stands for all."""
+        """Place a job. Of several PSs, which share the gradient, the first represents all."""
         hosts = tuple(self.policy.place(self.cluster, job, self.busy))
         self.cluster.take(hosts)
         tree = self.cluster.tree(hosts[: job.workers], hosts[job.workers], job.number)
@@ -233,7 +232,7 @@ class Simulation:
         )
 
     def settle(self) -> None:
-        """Give INA, and set all rates."""
+        """Assign INA, and set all rates."""
         if not self.policy.statistical:
             grant(self.running, self.options.quota)
         if self.running:

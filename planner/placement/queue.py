@@ -1,4 +1,4 @@
-"""Jobs that wait for hosts, and what a placement makes of them.
+"""Jobs that wait for hosts, and their placement.
 
     version: 1
     jobs:
@@ -26,7 +26,7 @@ FILE = FileKind("file of queued jobs", max_bytes=64 << 20)
 
 @dataclass(frozen=True)
 class QueuedJob:
-    """A job that says how many hosts it wants. Constructing one checks it, and raises `InputError` for a mistake."""
+    """A job with its number of hosts. The constructor checks it, and raises `InputError` for a mistake."""
 
     number: Whole
     workers: Whole
@@ -45,7 +45,7 @@ class QueuedJob:
                 f"queued job {self.number}: {self.gradient_bytes} bytes; a positive multiple of 4 is expected"
             )
         if not (0 <= self.compute_s < inf and 0 <= self.arrival_s < inf):
-            raise InputError(f"queued job {self.number}: times must not be negative, and finite")
+            raise InputError(f"queued job {self.number}: times must be finite and not negative")
 
     @property
     def hosts(self) -> int:
@@ -55,7 +55,7 @@ class QueuedJob:
 
 @dataclass(frozen=True)
 class QueueFile:
-    """What a file of queued jobs says."""
+    """The contents of a file of queued jobs."""
 
     version: Literal[1]
     jobs: tuple[QueuedJob, ...]
@@ -63,7 +63,7 @@ class QueueFile:
 
 @dataclass(frozen=True)
 class PlacedJob:
-    """A queued job with its hosts, the first of which are its workers, and when it ran.
+    """A queued job with its hosts, the first of which are its workers, and the times at which it ran.
 
     `ina_s` is the time for which it had INA.
     """
@@ -76,12 +76,12 @@ class PlacedJob:
 
     @property
     def completion_s(self) -> float:
-        """The job completion time (JCT), from arrival on, with the time that it waited."""
+        """The job completion time (JCT): from arrival to the end, including waiting."""
         return self.end_s - self.job.arrival_s
 
     @property
     def planned(self) -> Job:
-        """The job as planners take it, which begins at once."""
+        """The job for planners; it begins at once."""
         workers, servers = self.hosts[: self.job.workers], self.hosts[self.job.workers :]
         one = self.job
         return Job(one.number, workers, servers, one.gradient_bytes, iterations=one.iterations, compute_s=one.compute_s)
@@ -91,7 +91,7 @@ def load_queue(path: Path) -> tuple[QueuedJob, ...]:
     """The queued jobs of a YAML or JSON file; one without a number gets its position, from 1. Raises `InputError`."""
     jobs = validate(with_job_numbers(read_file(path, FILE)), QueueFile).jobs
     if not jobs:
-        raise InputError(f"{path}: no job: `jobs` lists at least one")
+        raise InputError(f"{path}: no job: the list `jobs` is empty")
     for number, count in Counter(job.number for job in jobs).items():
         if count > 1:
             raise InputError(f"{path}: job {number} is listed {count} times: every job needs its own number")

@@ -22,12 +22,12 @@ from inakit.topo.fabric.up_down import is_path
 
 
 def sums_of(flows: int, children: int) -> int:
-    """The number of flows that leave an INP which `flows` enter and which sums up to `children` into one."""
+    """The number of flows that leave an INP with `flows` inputs that sums up to `children` of them into one."""
     return -(-flows // children)
 
 
 class Summing(NamedTuple):
-    """A sum of an INP: of as many flows as a slot's bitmap has bits. `part` numbers the sums of an INP from 0."""
+    """A sum of an INP: of up to as many flows as a slot's bitmap has bits. `part` numbers the sums of an INP from 0."""
 
     switch: str
     pipeline: int
@@ -35,7 +35,7 @@ class Summing(NamedTuple):
 
 
 Sender = str | Summing
-"""Whose flow it is: a worker's, or that of a sum."""
+"""The sender of a flow: a worker or a sum."""
 
 HEURISTIC = SolverOutcome("heuristic", 0.0)
 
@@ -54,10 +54,10 @@ def plan_from_paths(
     """The plan of chosen paths: `paths[job]` has one from every worker to every PS, hosts included.
 
     Every PS of a job gets a tree. `rates_bps[job number, PS]` is the rate of each flow of that task, and a job's
-    gradient is split in proportion; a PS whose rate is 0, or missing, gets no tree and needs no paths. Rates that the
+    gradient is split in proportion; a PS whose rate is 0 or missing gets no tree and needs no paths. Rates that the
     links cannot carry are all lowered by one factor. Without `rates_bps` every flow has the best equal rate, and
     gradients are split equally. Only the switches in `aggregate_at` sum. `results` are, by task, those of a tree.
-    Raises `InputError` for a path that is missing, and for a job that has no rate.
+    Raises `InputError` for a missing path, and for a job without a rate.
     """
     equal = {(job.number, server): 1.0 for job in problem.jobs for server in job.servers}
     given = equal if rates_bps is None else rates_bps
@@ -80,10 +80,10 @@ def plan_from_paths(
 
 
 def tasks_with_rate(problem: Problem, rates: Mapping[tuple[int, str], float]) -> list[tuple[Job, str]]:
-    """The jobs and PSs with a rate above 0. Raises `InputError` for a job that has none."""
+    """The jobs and PSs with a rate above 0. Raises `InputError` for a job without one."""
     for job in problem.jobs:
         if not job_sum(job, rates) > 0:
-            raise InputError(f"job {job.number}: its rate is 0 for every PS; give one a rate greater than 0")
+            raise InputError(f"job {job.number}: its rate is 0 for every PS: give one of them a rate above 0")
     return [(job, server) for job in problem.jobs for server in job.servers if rates.get((job.number, server), 0) > 0]
 
 
@@ -97,7 +97,7 @@ def job_paths(fabric: Fabric, job: Job, server: str, paths: Mapping[int, Iterabl
     chosen = {path[0]: path for path in paths.get(job.number, ()) if path and path[-1] == server}
     for worker in job.workers:
         if worker not in chosen:
-            raise InputError(f"job {job.number}: no path from '{worker}' to '{server}'; give one for each worker")
+            raise InputError(f"job {job.number}: no path from '{worker}' to '{server}': give one for each worker")
         if not is_path(fabric, chosen[worker]):
             raise InputError(f"job {job.number}: {'-'.join(chosen[worker])} does not follow the fabric's links")
     return [chosen[worker] for worker in job.workers]
@@ -132,10 +132,10 @@ def tree_from_paths(
 def merge(
     fabric: Fabric, paths: Iterable[Path], aggregate_at: Collection[str]
 ) -> tuple[list[Path], dict[tuple[Sender, Inp], Summing]]:
-    """The paths; from the first sum that it joins, each continues as the path that began this sum.
+    """The paths; each continues, from the first sum that it joins, as the path that began this sum.
 
     The second value gives, for each sender and the next INP on its way, the sum that it joins: the first flows of an
-    INP, as many as a slot's bitmap has bits, join its first sum, and so on.
+    INP, up to the bits of a slot's bitmap, join its first sum, and so on.
     """
     rest: dict[Summing, Path] = {}
     arrived: Counter[Inp] = Counter()
@@ -172,7 +172,7 @@ def pieces(
 ) -> Iterator[tuple[Sender, Summing | None, Path]]:
     """A path cut at the aggregators that it passes: (sender, parent or None for the root, nodes between them)."""
     sender: Sender = path[0]
-    last: Sender = sender  # the last that has a label
+    last: Sender = sender  # the last node with a label
     start = 0
     for position, inp in inps(fabric, path, {summing.switch for summing in parents.values()}):
         sender = parents[sender, inp]
@@ -193,7 +193,8 @@ def plan_of_trees(
 ) -> Plan:
     """The plan of trees, each given with its job's number and its share of the job's gradient.
 
-    All flows have the highest rate that they can have together; with `by_share`, those of a tree its share of one rate.
+    All flows have the highest rate that is possible together; with `by_share`, those of a tree have its share of one
+    rate.
     """
     placed = assign_slots(problem.fabric, numbered((job, tree) for job, _, tree in trees), window)
     parts = [share if by_share else 1.0 for _, share, _ in trees]

@@ -1,8 +1,9 @@
-"""Room for results, and slots of another policy: what turns a method's plan into one that a closed loop can run.
+"""Capacity for results, and slots of another policy: it turns a method's plan into one that a closed loop can run.
 
 The papers plan only the way to the PS. A job with one PS rarely needs more, because its results use links in the
 directions that its gradients do not. With several PSs or jobs, results of one share links with gradients of another
-(ARO, footnote 3): rates are lowered until gradients, and the results that return meanwhile, fit every link and chip.
+(ARO, footnote 3): rates are lowered until gradients, and the results that return at the same time, fit every link and
+chip.
 
 Under another slot policy a plan keeps its trees and rates; slots differ, and for some policies the root is a switch.
 """
@@ -22,13 +23,13 @@ from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import DirectedLink
 
 RESULTS_RETURN = {"reliable": True, "replay": False}
-"""By the mode of a run, whether results flow back while gradients still come."""
+"""By mode of a run, whether results return while gradients are still sent."""
 ROUNDING = 1e-9
-"""A factor so near to 1 counts as 1, since a plan may fill a link with gradients alone."""
+"""A factor this close to 1 counts as 1, since a plan can fill a link with gradients alone."""
 
 
 def headroom(problem: Problem, plan: Plan, prediction: Prediction) -> tuple[float, str]:
-    """The factor of all rates at which gradients and results fit, at most 1, and why it is not 1."""
+    """The factor of all rates at which gradients and results fit, at most 1, and the reason if it is below 1."""
     capacities, loads = problem.fabric.capacities_bps, prediction.loads_with_results_bps
     factors = {link: capacities[link] / load for link, load in loads.items() if load > 0}
     factor = min(factors.values(), default=1.0)
@@ -44,7 +45,7 @@ def headroom(problem: Problem, plan: Plan, prediction: Prediction) -> tuple[floa
 
 
 def sharing(problem: Problem, plan: Plan, links: list[DirectedLink]) -> str:
-    """A sentence that names whose results share the first of these links with whose gradients."""
+    """A sentence that names the results and the gradients that share the first of these links."""
     loads, link = list(tree_loads(problem, plan)), links[0]
     results = [load for load in loads if link in {(above, node) for node, above in load.tree.result_parents.items()}]
     gradients = [load for load in loads if any(link in branch.links for branch in load.tree.branches)]
@@ -70,7 +71,7 @@ def with_policy(problem: Problem, plan: Plan, name: str) -> Plan:
 
 
 def with_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> Plan:
-    """As `with_policy`, with a policy for each job by its number."""
+    """Apply `with_policy`, with a policy for each job by its number."""
     trees = []
     for planned in plan.trees:
         name = names[planned.job]
@@ -83,7 +84,7 @@ def with_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> Pla
 
 
 def rooted_in_network(job: int, tree: AggregationTree) -> AggregationTree:
-    """The tree whose last aggregator answers the workers itself; the PS behind it stands by.
+    """The tree whose last aggregator answers the workers itself; the PS behind it is on standby.
 
     Raises `PlanError` for a tree in which some flow bypasses the last aggregator.
     """
@@ -92,7 +93,7 @@ def rooted_in_network(job: int, tree: AggregationTree) -> AggregationTree:
     last = [branch for branch in tree.branches if branch.parent == ROOT_LABEL]
     if len(last) != 1 or last[0].label not in tree.aggregator_of:
         raise PlanError(
-            f"job {job}, tree {tree.number}: {len(last)} flows come to PS '{tree.root}', and a root in the network "
+            f"job {job}, tree {tree.number}: {len(last)} flows reach PS '{tree.root}', and a root in the network "
             "needs one aggregator that all pass; plan with aggregation at the PS's own switch, on one pipeline"
         )
     top = last[0]

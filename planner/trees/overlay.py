@@ -1,6 +1,6 @@
 """Trees planned on an overlay: workers, aggregators and the PS are its nodes, shortest paths its edges.
 
-PARING and SPAR decide who sends to whom, and leave the ways between them to shortest-path routing. Their papers let a
+PARING and SPAR choose the receiver of each node, and leave the ways to shortest-path routing. Their papers let a
 gradient descend to an aggregator and climb again (a detour), which up-down routing forbids and `check` refuses. Without
 detours a node sends only to aggregators on a shortest path to the PS, and the plan can be installed.
 """
@@ -26,7 +26,8 @@ from inakit.topo.fabric.up_down import Move, hops_to, up_down_paths
 
 @dataclass(frozen=True)
 class OverlayOptions(Options):
-    """`detours`: whether a gradient may descend to an aggregator and climb again. `degree`: the most senders of a node.
+    """`detours`: whether a gradient may descend to an aggregator and climb again. `degree`: the maximum senders of a
+    node.
 
     The papers' comparisons allow detours and do not limit the degree.
     """
@@ -37,7 +38,7 @@ class OverlayOptions(Options):
 
 @dataclass
 class Overlay:
-    """A tree that grows from the PS. `parents[node]` is the aggregator, or the PS, that a node sends to.
+    """A tree that grows from the PS. `parents[node]` is the aggregator, or the PS, to which a node sends.
 
     `children` counts the senders of each node; `hops` and `drawn` cache distances and paths.
     """
@@ -51,7 +52,7 @@ class Overlay:
     drawn: dict[tuple[str, str], Path] = field(default_factory=dict)
 
     def distance(self, source: str, target: str) -> float:
-        """The hops of the shortest up-down paths from one node to another; infinite where there is none."""
+        """The hops of the shortest up-down paths from one node to another; infinite if there is none."""
         if source in self.fabric.host_names:
             return 1 + self.distance(self.fabric.tor_of(source), target)
         if target in self.fabric.host_names:
@@ -62,11 +63,11 @@ class Overlay:
         return self.hops[target].get(source, inf)
 
     def reach(self, source: str, targets: Iterable[str]) -> float:
-        """The distance from `source` to the nearest node, of the targets and the PS, to which it may send."""
+        """The distance from `source` to the nearest of the targets and the PS to which it may send."""
         return min(self.distance(source, target) for target in [*targets, self.server] if self.allows(source, target))
 
     def allows(self, source: str, target: str) -> bool:
-        """Whether `source` may send to `target`. Without detours, `target` must lie on one of its shortest paths to the
+        """Whether `source` may send to `target`. Without detours, `target` must be on one of its shortest paths to the
         PS.
         """
         if self.options.detours or target == self.server:
@@ -75,7 +76,7 @@ class Overlay:
         return self.distance(source, target) + self.distance(target, self.server) == direct
 
     def attach(self, node: str, candidates: Iterable[str]) -> None:
-        """Let `node` send to the nearest of the candidates that has room for it."""
+        """Connect `node` to the nearest of the candidates with room for it."""
         parent = self.nearest(node, candidates)
         self.parents[node] = parent
         self.children[parent] += 1
@@ -88,12 +89,12 @@ class Overlay:
         return self.children[parent] < min(self.options.degree, chip.children_per_slot if chip else inf)
 
     def nearest(self, node: str, candidates: Iterable[str]) -> str:
-        """The nearest candidate that has room, the first of several; the PS where none has."""
+        """The nearest candidate with room, the first of several; the PS if none has room."""
         free = [name for name in candidates if self.allows(node, name) and self.has_room(name)]
         return min(free, key=lambda name: self.distance(node, name), default=self.server)
 
     def path(self, node: str, parent: str) -> Path:
-        """A shortest path, drawn by a hash of seed, rack and `parent`, so that a rack's flows go together.
+        """A shortest path, drawn by a hash of seed, rack and `parent`, so that a rack's flows stay together.
 
         Raises `InputError` where there is none.
         """
@@ -107,7 +108,7 @@ class Overlay:
         return self.drawn[node, parent]
 
     def depth(self, node: str) -> int:
-        """How many hops of the overlay lead from `node` to the PS."""
+        """The number of overlay hops from `node` to the PS."""
         return 0 if node == self.server else 1 + self.depth(self.parents[node])
 
 
@@ -136,8 +137,9 @@ def tree_of(overlay: Overlay, number: int, workers: Collection[str]) -> Aggregat
 
 
 def plan_of(method: str, problem: Problem, options: OverlayOptions, grow: Callable[[Job, Overlay], None]) -> Plan:
-    """A plan with one tree for each PS, all flows at the best equal rate. `grow` attaches a job's workers to an
-    overlay.
+    """A plan with one tree for each PS, all flows at the best equal rate.
+
+    `grow` attaches a job's workers to an overlay.
     """
     trees = []
     for job in problem.jobs:
@@ -149,7 +151,7 @@ def plan_of(method: str, problem: Problem, options: OverlayOptions, grow: Callab
 
 
 def single_task(method: str, problem: Problem) -> Job:
-    """The only job, which has only one PS. Raises `InputError` where there are more."""
+    """The only job, which has only one PS. Raises `InputError` for more."""
     job = problem.jobs[0]
     if len(problem.jobs) > 1 or len(job.servers) > 1:
         raise InputError(

@@ -33,7 +33,7 @@ class SplitTask:
 
 @dataclass(frozen=True)
 class Way:
-    """The nodes from a worker's ToR to the switch of the INP that sums its flow; to the PS, where `inp` is None."""
+    """The nodes from a worker's ToR to the switch of the INP that sums its flow; to the PS if `inp` is None."""
 
     inp: Inp | None
     path: Path
@@ -49,9 +49,7 @@ def split_equally(problem: Problem) -> list[SplitTask]:
 
 
 def entrance(fabric: Fabric, worker: str) -> Inp:
-    """The worker's ToR, and the pipeline by which its packets enter it. Workers with the same entrance have the same
-    ways.
-    """
+    """The worker's ToR and ingress pipeline there. Workers with the same entrance have the same ways."""
     tor = fabric.tor_of(worker)
     return tor, fabric.ingress_pipeline(tor, worker)
 
@@ -92,7 +90,7 @@ def tree_of(
 
 
 def summed_together(fabric: Fabric, chosen: Sequence[Way]) -> dict[Summing, list[int]]:
-    """By sum, the positions from 1 of its ways, where there are at least two."""
+    """For each sum of at least two ways, their positions from 1."""
     arrived: Counter[Inp] = Counter()
     found: dict[Summing, list[int]] = {}
     for position, way in enumerate(chosen, start=1):
@@ -105,7 +103,7 @@ def summed_together(fabric: Fabric, chosen: Sequence[Way]) -> dict[Summing, list
 
 
 def branch(label: int, worker: str, way: Way, parents: Mapping[int, int], onward: Mapping[Inp, Path]) -> Branch:
-    """The worker's branch: to its aggregator, or to the PS where the aggregator would have no other child."""
+    """The worker's branch: to its aggregator, or to the PS if the aggregator would have no other child."""
     if label in parents:
         return Branch(label, parents[label], (worker, *way.path))
     rest = onward[way.inp][1:] if way.inp else ()

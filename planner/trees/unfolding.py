@@ -1,9 +1,8 @@
 """The unfolded graph of ARO: every switch's next hops towards one root, by up-down routing; and static trees.
 
-A switch that can descend to the root descends, one that cannot crosses to a switch of its tier that
-can, and only the rest climb. In a Clos network these are exactly the shortest paths. Each switch thus
-has one direction, so the graph has no cycle and flows that meet in a switch can share the rest of
-the way, from whichever side they came.
+A switch that can descend to the root descends, one that cannot crosses to a switch of its tier that can, and only the
+rest climb. In a Clos network these are exactly the shortest paths. Each switch thus has one direction, so the graph has
+no cycle, and flows that meet in a switch can share the rest of the way, regardless of their origin.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from inakit.topo.fabric.up_down import Move, move
 
 @dataclass(frozen=True)
 class Unfolded:
-    """`next_hops[node]`: where a packet at `node` may go next. A node that does not reach the root is absent."""
+    """`next_hops[node]`: the possible next nodes of a packet at `node`. Nodes that do not reach the root are absent."""
 
     root: str
     next_hops: dict[str, tuple[str, ...]]
@@ -35,7 +34,7 @@ class Unfolded:
         """The directed links that paths from `sources` to the root can use."""
         nodes = list(dict.fromkeys(sources))
         known = set(nodes)
-        for node in nodes:  # grows while it is walked
+        for node in nodes:  # the list grows in the loop
             nodes += [peer for peer in self.next_hops[node] if peer not in known]
             known.update(self.next_hops[node])
         return tuple((node, peer) for node in nodes for peer in self.next_hops[node])
@@ -68,16 +67,14 @@ def unfold(fabric: Fabric, root: str, sources: Iterable[str] = ()) -> Unfolded:
 
 
 def reach(fabric: Fabric, hops: dict[str, float], step: Move) -> dict[str, float]:
-    """The fewest hops of every node that reaches a node of `hops` by moves of the kind `step` and is not in `hops`
-    itself.
-    """
+    """The fewest hops of every node outside `hops` that reaches a node of `hops` by moves of the kind `step`."""
     reached: dict[str, float] = {}
     queue = [(count, node) for node, count in hops.items()]
     heapq.heapify(queue)
     while queue:
         count, node = heapq.heappop(queue)
         if node in fabric.host_names and count > 0:
-            continue  # a host is where a path begins or ends
+            continue  # paths only begin or end at a host
         for peer in fabric.neighbors[node]:
             nearer = count + 1 < reached.get(peer, inf)
             if peer not in hops and nearer and move(fabric, peer, node) == step:
@@ -94,11 +91,11 @@ def unreachable(worker: str, server: str) -> InputError:
     )
 
 
-# -- Static trees: every switch has one next hop towards a root, whoever sends.
+# -- Static trees: every switch has one next hop towards a root, for all senders.
 
 
 def static_paths(unfolded: Unfolded, workers: Iterable[str], turn: int = 0) -> list[Path]:
-    """The path of each worker to the root, where every switch sends to the next hop number `turn` of those it has.
+    """The path of each worker to the root, where every switch sends to its next hop number `turn`.
 
     In a Clos network all paths then pass one switch of each tier on their way up. Raises `InputError` for a worker that
     does not reach the root.
@@ -107,7 +104,7 @@ def static_paths(unfolded: Unfolded, workers: Iterable[str], turn: int = 0) -> l
 
 
 def static_path(unfolded: Unfolded, source: str, turn: int = 0) -> Path:
-    """The path of one host or switch to the root, as `static_paths` has it."""
+    """The path of one host or switch to the root, by the rule of `static_paths`."""
     if source not in unfolded.next_hops:
         raise unreachable(source, unfolded.root)
     path = [source]
@@ -118,5 +115,5 @@ def static_path(unfolded: Unfolded, source: str, turn: int = 0) -> Path:
 
 
 def turns(unfolded: Unfolded) -> int:
-    """The number of different turns: the most next hops that a switch has."""
+    """The number of different turns: the maximum number of next hops of a switch."""
     return max(map(len, unfolded.next_hops.values()))

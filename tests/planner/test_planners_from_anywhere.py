@@ -98,7 +98,9 @@ def test_a_path_above_has_a_name_of_its_folder(tmp_path: Path, monkeypatch: pyte
 
 def test_two_planners_of_one_name_are_refused() -> None:
     assert by_name(["aro", "a/mine.py", "aro"]) == {"aro": "aro", "mine": "a/mine.py"}
-    with pytest.raises(InputError, match=r"^planners a/mine.py and b/mine.py have one name: give one of the files"):
+    with pytest.raises(
+        InputError, match=r"^planners a/mine.py and b/mine.py have the same name: rename one of the files"
+    ):
         by_name(["a/mine.py", "b/mine.py"])
 
 
@@ -127,7 +129,7 @@ def test_a_file_takes_part_as_it_is_when_it_is_added(tmp_path: Path) -> None:
     other.parent.mkdir()
     other.write_text(EXAMPLE)
     own.add(str(other))
-    with pytest.raises(InputError, match=rf"^{file}: {other} has a planner 'mine' as well; give the file another name"):
+    with pytest.raises(InputError, match=rf"^{file}: {other} has a planner 'mine' too; give the file another name"):
         _ = own["mine"].method
 
 
@@ -359,5 +361,5 @@ def test_two_packages_with_one_name_are_refused(installed: Path, monkeypatch: py
         _ = type(OWN)()["mine"].method
     first, second = f"package {PACKAGE} 0.1", "package ina-again 2"
     assert str(told.value) == (
-        f"{first}: {second} has a planner 'mine' as well; its entry point in {GROUP} needs another name"
+        f"{first}: {second} has a planner 'mine' too; its entry point in {GROUP} needs another name"
     )

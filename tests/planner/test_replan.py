@@ -142,7 +142,7 @@ def test_traffic_that_would_follow_new_routes_is_refused() -> None:
     """The traffic goes by one spine to the PS, as results of the first plan do; the second plan leaves that spine."""
     problem = single(leaf_spine(2, 2, 4, capacity_bps=20e6), ["h1", "h2", "h3"], "h5")
     before = planned(problem)
-    with pytest.raises(InputError, match="goes where its routes go"):
+    with pytest.raises(InputError, match="follows their routes"):
         replan_beside(problem, before, [Flow("h4", "h5", 15e6)], QUICK)
 
 

@@ -1,1 +1,1 @@
-"""ARO, aggregator-aware routing: the model as the paper prints it, and the fast methods that agree with it."""
+"""ARO, aggregator-aware routing: the model as the paper prints it, and fast exact methods with the same optimum."""

@@ -1,7 +1,7 @@
 """ARO as published: the model as printed, and the variants of Table II by name.
 
-`aro-raw` is exact, and every faster method must agree with it; the others trade throughput for time. `aro-qsr` is the
-paper's plain ARO too, since both have the same row.
+`aro-raw` is exact, and every faster method must agree with it; the others trade throughput for time. `aro-qsr` is also
+the paper's plain ARO, since both have the same row.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from inakit.topo.fabric.fabric import Fabric, Path
 
 # -- Two prunings of the printed model at a small loss: aggregator pre-pruning (APP), staged optimisation (SRO).
 #
-# Both leave switches out of a task's graph. They work on groups of alternative aggregators (AAs): the INA switches of
-# one location, of which a flow could take any. A switch without which a worker would miss its PS always stays.
+# Both remove switches from a task's graph. They work on groups of alternative aggregators (AAs): the INA switches of
+# one location, any of which a flow can take. A switch without which a worker cannot reach its PS always stays.
 
 
 def locations(fabric: Fabric) -> list[tuple[str, ...]]:
-    """The switches above the ToRs by location: those of one tier that are joined by switches that are not above it.
+    """The switches above the ToRs by location: switches of one tier with the same neighbours among switches not above
+    it.
 
     In a leaf-spine these are all spines; in a fat-tree the aggregation switches of each pod, and all cores.
     """
@@ -52,8 +53,8 @@ def locations(fabric: Fabric) -> list[tuple[str, ...]]:
 def pre_pruned(graphs: Sequence[TaskGraph], alpha: float) -> list[TaskGraph]:
     """APP: of each group of n AAs a task may use floor(alpha n), at least one.
 
-    A task takes those whose INPs' scores differ least. Tasks take turns: what one task has taken is offered to the next
-    again only when the list of all AAs is used up.
+    A task takes those whose INPs' scores differ least. Tasks choose in turn: a switch that one task has taken is
+    offered to the next tasks again only when the list of all AAs is used up.
     """
     groups = [tuple(aggregators(graphs[0].fabric, names)) for names in locations(graphs[0].fabric)]
     offered = {group: list(group) for group in groups}
@@ -76,7 +77,7 @@ def aggregators(fabric: Fabric, names: Iterable[str]) -> list[str]:
 def take(
     offered: list[str], group: Sequence[str], candidates: Collection[str], count: int, score: Callable[[str], float]
 ) -> list[str]:
-    """`count` of the candidates, those in `offered` with the lowest scores first; what is taken leaves `offered`."""
+    """Take `count` candidates, those in `offered` with the lowest scores first; remove them from `offered`."""
     chosen: list[str] = []
     while len(chosen) < min(count, len(candidates)):
         usable = [name for name in offered if name in candidates and name not in chosen]
@@ -90,9 +91,9 @@ def take(
 
 
 def unevenness(graph: TaskGraph, switch: str) -> float:
-    """How much the scores of a switch's INPs differ: the sum of squares that Figure 6 of the paper calls variance.
+    """The spread of the scores of a switch's INPs: the sum of squares that Figure 6 of the paper calls variance.
 
-    An INP's score is the most flows that can enter it.
+    An INP's score is the maximum number of flows that can enter it.
     """
     scores = [
         sum(graph.most_flows[u] for u, _ in entering) for (name, _), entering in graph.inps.items() if name == switch
@@ -102,7 +103,7 @@ def unevenness(graph: TaskGraph, switch: str) -> float:
 
 
 def excluding(graph: TaskGraph, switches: Iterable[str]) -> TaskGraph:
-    """The graph without these switches, one after another, except those that it cannot do without."""
+    """The graph without these switches, removed one after another, except those that it needs."""
     for switch in switches:
         graph = graph.without([switch]) or graph
     return graph
@@ -119,7 +120,7 @@ def first_stage(graph: TaskGraph) -> TaskGraph:
 
 
 def unused(graph: TaskGraph, used: Collection[str]) -> list[str]:
-    """The INA switches above the ToRs that the task has and that are not in `used`."""
+    """The INA switches above the ToRs that are in the task's graph and not in `used`."""
     above = [name for names in locations(graph.fabric) for name in names if name in graph.into]
     return [name for name in aggregators(graph.fabric, above) if name not in used]
 
@@ -127,12 +128,12 @@ def unused(graph: TaskGraph, used: Collection[str]) -> list[str]:
 # -- The variants.
 
 LEAST = 1e-9
-"""How far, relatively, the second stage may stay below a rate that is known to be possible: the solver rounds."""
+"""The relative tolerance of the second stage below a rate that is known to be possible: the solver rounds."""
 
 
 @dataclass(frozen=True)
 class LiteralOptions(Options):
-    """The paper's N (`levels`) and alpha, for the variants that have QSR or APP. `two_way` adds footnote 3."""
+    """The paper's N (`levels`) and alpha, for the variants with QSR or APP. `two_way` adds footnote 3."""
 
     levels: int = 100
     alpha: float = 0.6
@@ -142,7 +143,7 @@ class LiteralOptions(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.alpha <= 1:
-            raise InputError(f"alpha {self.alpha:g}: it is a share of aggregators, above 0 and at most 1")
+            raise InputError(f"alpha {self.alpha:g}: a fraction of aggregators, above 0 and at most 1, is expected")
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ VARIANTS = {
 
 
 def plan_variant(name: str, problem: Problem, options: LiteralOptions) -> Plan:
-    """The plan of a variant of Table II, by planner name."""
+    """The plan of a variant of Table II, given by its planner name."""
     variant = VARIANTS[name]
     aro, outcome = optimise(problem, variant, options)
     rates = dict(zip((task.key for task in aro.tasks), aro.rates_bps, strict=True))
@@ -191,8 +192,8 @@ plan_qsr = partial(plan_variant, "aro-qsr")
 def optimise(problem: Problem, variant: Variant, options: LiteralOptions) -> tuple[PrintedModel, SolverOutcome]:
     """Build the model and solve it, in one stage or, with SRO, in two.
 
-    SRO's first stage has half of the time. The second one has the AAs that tasks pass in the first one, and demands the
-    rate that all tasks have there. Without a solution of the first stage, the second one gets all graphs as they are.
+    SRO's first stage has half of the time. The second stage keeps the AAs that tasks pass in the first one, and demands
+    the common rate of all tasks there. If the first stage has no solution, the second one gets all graphs unchanged.
     """
     started = time.monotonic()
     form = Form(options.levels if variant.qsr else None, options.two_way)
@@ -218,7 +219,9 @@ def optimise(problem: Problem, variant: Variant, options: LiteralOptions) -> tup
 
 
 def solve_literal(aro: PrintedModel, options: SolverOptions) -> SolverOutcome:
-    """Solve the model, then again with all integers fixed, so that rates are exact for the flows that were found."""
+    """Solve the model, then solve it again with all integers fixed, so that rates are exact for the flows that were
+    found.
+    """
     outcome = solve(aro.model, options)
     for variable in aro.model.variables():
         if variable.cat == pulp.LpInteger:
@@ -238,23 +241,23 @@ def routes(aro: PrintedModel) -> dict[int, list[Path]]:
 def check_rates(
     problem: Problem, outcome: SolverOutcome, rates: Mapping[TaskKey, float], options: LiteralOptions
 ) -> None:
-    """Raise unless every job has a rate: `SolverError` if time was short, `InputError` if levels are too coarse."""
+    """Raise unless every job has a rate: `SolverError` if time was too short, `InputError` if levels are too coarse."""
     for job in problem.jobs:
         if any(rates[job.number, server] > 0 for server in job.servers):
             continue
         if outcome.status != OPTIMAL:
             limit = f"{options.time_limit_s:g} s"
-            raise SolverError(f"job {job.number} has no rate in the best plan of {limit}; raise the time limit")
+            raise SolverError(f"job {job.number} has the rate 0 in the best plan of {limit}; raise the time limit")
         raise InputError(
             f"job {job.number} gets the rate 0: {options.levels} levels are too coarse for its flows; raise levels"
         )
 
 
 def judged(aro: PrintedModel, outcome: SolverOutcome, variant: Variant, options: LiteralOptions) -> SolverOutcome:
-    """The outcome of a plan: an optimum, a gap, or nothing proven.
+    """The outcome of a plan: optimal, feasible with a gap, or heuristic.
 
     SRO and APP prove nothing about the whole problem. QSR costs each task less than one step of its best rate, so its
-    optimum lies below the best by less than one step for each task: that is the gap.
+    optimum lies below the best by less than one step for each task: this is the gap.
     """
     if variant.sro or variant.app:
         return replace(outcome, status="heuristic", gap=None)

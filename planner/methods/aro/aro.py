@@ -32,20 +32,20 @@ from inakit.topo.fabric.fabric import Fabric, Path
 
 # -- SRO and APP before the fast search: the losses of ARO-ACC, ARO-SRO and ARO-APP in seconds instead of minutes.
 #
-# Rates are continuous, so that the two prunings alone lose anything. One task on a leaf-spine is solved in closed
-# form and, like in the paper, with any number of flows at an aggregator. SRO's first stage may have several optima,
-# and the solver decides which of them is found, and so which aggregators stay unused.
+# Rates are continuous, so only the two prunings can lose throughput. One task on a leaf-spine is solved in closed form
+# and, as in the paper, with any number of flows at an aggregator. SRO's first stage can have several optima; the
+# solver's choice among them decides which aggregators stay unused.
 
 FIRST_STAGE_S = 3.0
-"""The most seconds for SRO's first stage, which only estimates: what it has found by then decides."""
+"""The maximum seconds for SRO's first stage, which only estimates: its best result at this time decides."""
 
 
 @dataclass(frozen=True)
 class BestRates:
-    """The best rates of all tasks in bit/s, their worth, a bound of the worth, and by task the nodes that its flows
-    pass.
+    """The best rates of all tasks in bit/s, their worth, a bound of the worth, and for each task the nodes that its
+    flows pass.
 
-    The worth equals its bound where it is proven to be the best. A single task that has a closed form has `paths`.
+    The worth equals its bound if it is proven to be the best. A single task with a closed form has `paths`.
     """
 
     rates: Rates
@@ -56,9 +56,9 @@ class BestRates:
 
 
 def accelerated(problem: Problem, options: SolverOptions, *, sro: bool, alpha: float = 1.0) -> BestRates:
-    """The optimum with APP at `alpha`, where 1 switches APP off, and with SRO or without.
+    """The optimum with APP at `alpha`, where 1 disables APP, and with or without SRO.
 
-    Where SRO's first stage has no solution, its second stage leaves out nothing more than APP.
+    If SRO's first stage has no solution, its second stage removes only the switches of APP.
     """
     started = monotonic()
     graphs = task_graphs(problem)
@@ -79,7 +79,7 @@ def accelerated(problem: Problem, options: SolverOptions, *, sro: bool, alpha: f
 
 
 def best(problem: Problem, excluded: Sequence[set[str]], options: SolverOptions) -> BestRates:
-    """The optimum where each task leaves out its `excluded` switches. One task on a leaf-spine has a closed form."""
+    """The optimum where each task avoids its `excluded` switches. One task on a leaf-spine has a closed form."""
     fabric, tasks = problem.fabric, tasks_of(problem)
     if len(tasks) == 1:
         names = excluded[0]
@@ -101,15 +101,16 @@ def best(problem: Problem, excluded: Sequence[set[str]], options: SolverOptions)
     return BestRates(found.rates, found.value, search.bound, used)
 
 
-# -- ARO, the default method: the routes with the highest rates, exact, by the fastest way for the number of tasks.
+# -- ARO, the default method: the routes with the highest rates, exact, by the fastest algorithm for the number of
+# tasks.
 
 
 @dataclass(frozen=True)
 class AroOptions(Options):
     """`pipeline_aware=False` plans as if every switch had one pipeline.
 
-    The switches of the plan then sum only what they really can, and its rate is what this leaves. The difference to the
-    aware plan is what awareness is worth.
+    The switches of the plan then sum only what their real pipelines allow, and the plan has the resulting rate. The
+    difference to the aware plan is the benefit of awareness.
     """
 
     pipeline_aware: bool = True
@@ -126,8 +127,8 @@ def plan(problem: Problem, options: AroOptions) -> Plan:
 def plan_aware(problem: Problem, options: AroOptions) -> Plan:
     """ARO's plan for the real pipelines.
 
-    Several tasks are planned by the model as printed where switches limit what they sum, or another solver than HiGHS
-    is asked for. Its footnote 3 counts more results than are sent, so that nothing is proven where results count.
+    Several tasks are planned by the model as printed if switches limit the rate that they sum, or if another solver
+    than HiGHS is requested. Its footnote 3 counts more results than are sent, so it proves nothing where results count.
     """
     if options.headroom == ROUTED:
         plan = plan_aware(problem, replace(options, headroom=AFTERWARDS))
@@ -144,19 +145,19 @@ def plan_aware(problem: Problem, options: AroOptions) -> Plan:
     paths = {task.job.number: routing.paths}
     ina = problem.fabric.ina_names
     plan = plan_from_paths(problem, paths, ina, method="aro", outcome=routing.outcome, window=options.window)
-    if options.with_results and in_closed_loop(problem, plan) is not plan:  # which links that are alike never need
+    if options.with_results and in_closed_loop(problem, plan) is not plan:  # equal links never need this
         return several(problem, options)
     return plan
 
 
 def plan_unaware(problem: Problem, options: Options) -> Plan:
-    """The plan of a method that takes every switch for a single pipeline, at the rate that the real pipelines leave."""
+    """The plan of a method that treats every switch as one pipeline, at the rate that the real pipelines allow."""
     made = plan(problem, AroOptions(**asdict(options), pipeline_aware=False))
     return replace(made, method="aro-unaware")
 
 
 def with_real_pipelines(problem: Problem, plan: Plan, options: Options) -> Plan:
-    """The routes of a plan that was made for other pipelines, at the rates that the real pipelines leave."""
+    """The routes of a plan that was made for other pipelines, at the rates that the real pipelines allow."""
     paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
     for planned in plan.trees:
         paths[planned.job] += [planned.tree.way(label) for label in planned.tree.workers]
@@ -172,5 +173,5 @@ def with_real_pipelines(problem: Problem, plan: Plan, options: Options) -> Plan:
 
 
 def without_pipelines(fabric: Fabric) -> Fabric:
-    """The fabric with all ports of each switch in one pipeline, which no chip limits."""
+    """The fabric with all ports of each switch in one pipeline without chip limits."""
     return replace(fabric, switches=tuple(replace(s, pipelines=(s.ports,), chip=None) for s in fabric.switches))

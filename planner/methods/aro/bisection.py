@@ -1,7 +1,8 @@
-"""The least t = 1 / r at which a task's flows fit: bisection over the values of t that matter.
+"""The least t = 1 / r at which a task's flows fit: bisection over the values of t at which something changes.
 
 All flows of a task have one rate r, so a link of capacity b carries floor(b t) of them. Nothing changes between two
-neighbouring values of t at which some link takes one flow more; and what fits at one t fits at every greater one.
+neighbouring values of t at which some link carries one flow more; and a routing that fits at one t fits at every
+greater one.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ class Least(Generic[SolutionT]):
 
 
 def flows_within(capacity: float, t: float) -> int:
-    """How many flows a link of this capacity carries at `t`."""
+    """The number of flows at `t` that fit a link of this capacity."""
     return floor(capacity * t * (1 + ROUNDING))
 
 
 class Steps:
-    """The values of t at which a link of one of the given capacities takes one flow more: n / b."""
+    """The values of t at which a link of one of the given capacities carries one flow more: n / b."""
 
     def __init__(self, capacities: Iterable[float]) -> None:
         self.capacities = tuple(set(capacities))
@@ -63,16 +64,16 @@ def least_t(
 ) -> Least[SolutionT] | None:
     """The least step from `lowest` on with a solution, or one within `gap` of it; None if `highest` has none.
 
-    `fits` returns a solution at t, or None where there is none. Where it gives up with a `SolverError`, the search goes
-    on above that t, and the bound stays below; the search raises this error if no other t has a solution either.
-    `known` is a solution to start from.
+    `fits` returns a solution at t, or None if there is none. If it gives up with a `SolverError`, the search continues
+    above that t and the bound stays below; the search raises this error if no other t has a solution. `known` is an
+    initial solution.
     """
-    low = bound = t = steps.from_(lowest)  # no t below `low` is asked about any more
+    low = bound = t = steps.from_(lowest)  # no t below `low` is tested again
     best = known and (known.solution, known.t)
     failure: SolverError | None = None
 
     def following() -> float:
-        """The t to ask about next: between `low` and the best one, or without a solution at least twice the last."""
+        """The next t to test: between `low` and the best one, or without a solution at least twice the last."""
         return steps.up_to((low + best[1]) / 2) if best else steps.from_(max(2 * t, low))
 
     t = following() if known else t

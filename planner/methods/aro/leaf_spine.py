@@ -1,12 +1,12 @@
 """One task on a leaf-spine with equal links: whether its flows fit at a given t, in closed form.
 
-Leaves differ only in how many flows they send: one for each pipeline of an INA leaf that has workers, one for each
-worker of a common leaf. Let d flows fit a link. An INP of a spine takes d flows from each leaf in it and sends one,
-so that a spine has at most d INPs in use; a common spine takes d flows in all. So what the INPs leave over fits
-if it is at most d for each common spine. Where all INA spines have the same leaves in each pipeline, the n-th INP of a
-pipeline takes in no more than the one before it. So the INPs to use are those that take in most, and n INPs of a
-pipeline exist at n spines. What remains is to choose the pipelines of the PS's leaf, whose number the PS's link bounds:
-with P pipelines, these are 2^P choices at most.
+Leaves differ only in the number of flows that they send: one for each pipeline of an INA leaf that has workers, one for
+each worker of a common leaf. Let d flows fit a link. An INP of a spine receives d flows from each leaf in it and sends
+one, so a spine has at most d INPs in use; a common spine receives d flows in total. So the flows that the INPs leave
+over fit if there are at most d for each common spine. If all INA spines have the same leaves in each pipeline, the n-th
+INP of a pipeline receives at most as many flows as the one before it. So the best INPs are those that receive most
+flows, and n INPs of a pipeline exist at n spines. The remaining choice is that of the pipelines of the PS's leaf, whose
+number the PS's link bounds: with P pipelines there are at most 2^P choices.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Spines:
-    """Those spines whose flows enter some pipelines of the PS's leaf."""
+    """The spines whose flows enter certain pipelines of the PS's leaf."""
 
     aggregating: tuple[str, ...]
     common: tuple[str, ...]
@@ -47,7 +47,9 @@ class Spines:
 
 @dataclass(frozen=True)
 class SpineChoice:
-    """The spines to use, the flows that a link carries, and how many INPs of each pipeline of the INA spines to use."""
+    """The spines to use, the flows that a link carries, and the number of INPs to use in each pipeline of the INA
+    spines.
+    """
 
     spines: Spines
     link_flows: int
@@ -59,8 +61,8 @@ class LeafSpine:
     """The task: `gates[u]` are the spines behind pipeline u of the PS's leaf, `local[u]` the leaf's own workers there.
 
     A PS's leaf without INA has one gate, 0. `worker_bps`, `spine_bps` and `server_bps` are the capacities of a
-    worker's, a spine's and the PS's link. An INP of a spine sums up to `most_children` flows; the paper knows no such
-    number.
+    worker's, a spine's and the PS's link. An INP of a spine sums up to `most_children` flows; the paper has no such
+    limit.
     """
 
     server: str
@@ -86,7 +88,7 @@ class LeafSpine:
 
     @cached_property
     def sizes(self) -> dict[int, tuple[int, ...]]:
-        """By pipeline of the INA spines, the numbers of flows that its leaves send."""
+        """For each pipeline of the INA spines, the numbers of flows that its leaves send."""
         found: dict[int, list[int]] = defaultdict(list)
         for leaf in self.leaves:
             found[leaf.pipeline].append(len(leaf.flows))
@@ -98,7 +100,9 @@ class LeafSpine:
         return sum(len(spines.aggregating) for spines in self.gates.values())
 
     def fits(self, t: float) -> SpineChoice | None:
-        """How the flows fit at `t`, None if they do not: with the fewest pipelines of the PS's leaf, and few flows."""
+        """A choice by which the flows fit at `t`, with the fewest pipelines of the PS's leaf and few flows; None if
+        they do not fit.
+        """
         link_flows = flows_within(self.spine_bps, t)
         to_server = flows_within(self.server_bps, t)
         gains = self.gains(link_flows)
@@ -110,7 +114,7 @@ class LeafSpine:
         return None
 
     def gate_sets(self, most: int) -> Iterator[tuple[int, ...]]:
-        """The sets of pipelines of the PS's leaf that may be used, smallest first. Each one gives the PS one flow."""
+        """The usable sets of pipelines of the PS's leaf, smallest first. Each pipeline sends the PS one flow."""
         forced = tuple(self.local)
         free = [gate for gate in self.gates if gate not in self.local] if self.leaves else []
         if not self.tor_sums:
@@ -127,7 +131,7 @@ class LeafSpine:
         )
 
     def gains(self, link_flows: int) -> list[tuple[int, int, int]]:
-        """How many flows the n-th INP of each pipeline takes in, the most first: (flows, pipeline, n)."""
+        """The flows that the n-th INP of each pipeline receives, in descending order: (flows, pipeline, n)."""
         gains = []
         for pipeline, sizes in self.sizes.items():
             before = 0
@@ -140,9 +144,9 @@ class LeafSpine:
     def inps_to_use(
         self, spines: Spines, link_flows: int, gains: list[tuple[int, int, int]], to_server: int
     ) -> Counter[int] | None:
-        """The number of INPs to use of each pipeline; None if what they leave over does not fit.
+        """The number of INPs to use of each pipeline; None if the remaining flows do not fit.
 
-        An INP that takes in a single flow gives it away again: it helps only where common spines are full.
+        An INP that receives a single flow also sends one: it helps only if common spines are full.
         """
         room = link_flows * len(spines.common)
         rest = sum(sum(sizes) for sizes in self.sizes.values())
@@ -160,7 +164,7 @@ class LeafSpine:
         return inps
 
     def most_children_at_tor(self, choice: SpineChoice) -> int:
-        """An upper bound of the flows that enter one INP of the PS's leaf."""
+        """An upper bound on the flows that enter one INP of the PS's leaf."""
         if not self.tor_sums:
             return 0
         sums = min(choice.link_flows, len(choice.inps))
@@ -171,7 +175,7 @@ class LeafSpine:
         return max(through.get(gate, 0) + len(self.local.get(gate, ())) for gate in {*self.gates, *self.local})
 
     def paths(self, choice: SpineChoice) -> list[Path]:
-        """A path for every worker. Flows are dealt out in turn, so that all links and INPs have equal shares."""
+        """A path for every worker. Flows are distributed in turn, so that all links and INPs have equal shares."""
         turn = cycle(choice.spines.aggregating)
         users = {pipeline: tuple(islice(turn, n)) for pipeline, n in choice.inps.items()}
         dealers = {pipeline: cycle(spines) for pipeline, spines in users.items()}
@@ -189,7 +193,7 @@ class LeafSpine:
         return found
 
 
-# -- A task whose fabric is a leaf-spine with equal links, read as one; a task that has anything special is not.
+# -- A fabric read as a leaf-spine with equal links, for a task that meets all conditions of the closed form.
 
 Rack = dict[int, LeafFlow]
 """The workers under a leaf by the pipeline in which they arrive; without INA all are in pipeline 0."""
@@ -198,9 +202,9 @@ Rack = dict[int, LeafFlow]
 def leaf_spine(fabric: Fabric, task: Task) -> LeafSpine | None:
     """The task on a leaf-spine; None where the closed form does not hold.
 
-    The closed form needs leaves that reach the PS's by the same spines, links of one capacity between them, INA spines
-    with the same leaves in each pipeline, bitmaps of one size, and no limit of what is summed. A pod of a fat-tree that
-    has the whole task is one, too.
+    The closed form needs leaves that reach the PS's leaf through the same spines, links of one capacity between them,
+    INA spines with the same leaves in each pipeline, bitmaps of one size, and no limit on the summed rate. A pod of a
+    fat-tree that contains the whole task also qualifies.
     """
     tor = fabric.tor_of(task.server)
     racks = racks_of(fabric, task.job.workers)
@@ -243,7 +247,7 @@ def leaf_spine(fabric: Fabric, task: Task) -> LeafSpine | None:
 
 
 def racks_of(fabric: Fabric, workers: Iterable[str]) -> dict[str, Rack]:
-    """By leaf, its workers by the pipeline by which they enter."""
+    """For each leaf, its workers by the pipeline by which they enter."""
     found: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for worker in workers:
         leaf = fabric.tor_of(worker)
@@ -257,7 +261,7 @@ def gate_of(fabric: Fabric, switch: str, peer: str) -> int:
 
 
 def shared_spines(fabric: Fabric, tor: str, leaves: Sequence[str]) -> tuple[str, ...] | None:
-    """The spines between every leaf and the PS's; None if they differ by leaf, or there are other ways."""
+    """The spines between every leaf and the PS's leaf; None if they differ by leaf, or there are other ways."""
     tiers = fabric.tiers
     above = {leaf: [peer for peer in fabric.neighbors[leaf] if tiers[peer] > 0] for leaf in (tor, *leaves)}
     if any(tiers[peer] <= tiers[leaf] for leaf, peers in above.items() for peer in peers):

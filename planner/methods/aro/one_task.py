@@ -1,8 +1,8 @@
-"""ARO for one task (SJST): the routes with the highest rate, proven, by the fastest way that is exact for its fabric.
+"""ARO for one task (SJST): the routes with the highest rate, proven, by the fastest exact method for the fabric.
 
-A leaf-spine with equal links has a closed form (`leaf_spine`), as long as no INP has to make several sums; for all else
+A leaf-spine with equal links has a closed form (`leaf_spine`), if no INP has to make several sums; for everything else
 a solver decides which INPs are used. Both test whether the flows fit at a given t = 1 / r, and `bisection` finds the
-least t at which they do.
+least such t.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- Whether a task's flows fit at a given t = 1 / r, on any fabric: ARO's model, in which only x is integral.
 #
-# At a fixed t, constraint (10) is y <= floor(b t) for each link. At a fixed x, an INP in use takes in any number of
-# flows and sends one. What is left is a flow through a network of whole capacities, and if there is one, there
-# is one in whole numbers. So y may be continuous, and the solver only has to decide which INPs are used.
+# At a fixed t, constraint (10) is y <= floor(b t) for each link. At a fixed x, an INP in use receives any number of
+# flows and sends one. The rest is a flow problem with integral capacities, which has an integral solution if it has
+# any. So y can be continuous, and the solver only has to decide which INPs are used.
 
 ANY_GAP = 1e9
-"""A relative gap so wide that the first solution will do."""
+"""A relative gap so wide that the first solution is accepted."""
 
 TIDY_GAP = 0.01
-"""How far, relatively, the sum of a task's flows over all links may lie above the least."""
+"""The relative tolerance of the sum of a task's flows over all links above the minimum."""
 
 FEW_INPS = 100
-"""With more INPs than this in reach, the sum of flows over links is lowered step by step instead of minimised."""
+"""With more reachable INPs than this, the sum of flows over links is lowered step by step instead of minimised."""
 
 WHOLE = 1e-6
-"""How near to a whole number a flow counts as whole."""
+"""The distance to a whole number below which a flow counts as whole."""
 
 FlowCounts = dict[DirectedLink, int]
 """By link, a number of flows."""
@@ -51,10 +51,10 @@ FlowCounts = dict[DirectedLink, int]
 
 @dataclass(frozen=True)
 class Demand:
-    """A task's graph without its workers' own links, each of which has one flow.
+    """A task's graph without its workers' own links, each of which carries one flow.
 
-    `most_children` is how many flows an INP sums into one; without it, as many as its slots' bitmaps have bits. The
-    papers have no such limit.
+    `most_children` is the number of flows that an INP sums into one; by default, the number of bits of its slots'
+    bitmaps. The papers have no such limit.
     """
 
     graph: TaskGraph
@@ -93,7 +93,7 @@ class Demand:
 
     @cached_property
     def pipeline_rates_bps(self) -> dict[str, float]:
-        """What each pipeline sums, of every INA switch of the task whose chip recirculates."""
+        """The bit/s that each pipeline sums, of every INA switch of the task whose chip recirculates."""
         rates = limited_pipelines(self.graph.fabric)
         return {z: rates[z] for z in self.graph.aggregating if z in rates}
 
@@ -104,7 +104,9 @@ class Demand:
 
 @dataclass(frozen=True)
 class FlowModel:
-    """The model at one t. `y[u, v]`: flows on a link; `x[inp]`: how many sums the INP may make, most often 0 or 1."""
+    """The model at one t. `y[u, v]`: flows on a link; `x[inp]`: the number of sums that the INP may make, usually 0 or
+    1.
+    """
 
     model: pulp.LpProblem
     y: dict[DirectedLink, Any]
@@ -112,17 +114,17 @@ class FlowModel:
 
 
 def build(demand: Demand, t: float) -> FlowModel:
-    """The constraints (4) to (10) at `t`.
+    """Build the constraints (4) to (10) at `t`.
 
-    Of (7) one side is enough: an INP with x = 1 that no flow enters only adds a flow. Beyond the paper, a sum has a
-    limited number of children, and switches and pipelines a limited rate; a flow that enters an INP alone costs nothing
-    of it.
+    One side of (7) is enough: an INP with x = 1 that no flow enters only adds a flow. Beyond the paper, a sum has a
+    limited number of children, and switches and pipelines a limited rate; a flow that enters an INP alone uses none of
+    this rate.
     """
     graph, local, b = demand.graph, demand.local, demand.capacities_bps
     model = pulp.LpProblem("aro_flows", pulp.LpMinimize)
 
-    # Variables. A link has at most what it carries at t (10) and what can leave its sender (4). An INP makes at least
-    # the sums of the workers that send to it directly (6).
+    # Variables. The flows on a link are limited by its capacity at t (10) and by its sender's output (4). An INP makes
+    # at least the sums of the workers that send to it directly (6).
     limits = {(u, v): min(flows_within(b[u, v], t), graph.most_flows[u]) for u, v in demand.links}
     y = {(u, v): model.add_variable(f"y_{u}_{v}", 0, limit) for (u, v), limit in limits.items()}
     children = {inp: demand.children(inp) for inp in graph.inps}
@@ -170,7 +172,7 @@ def build(demand: Demand, t: float) -> FlowModel:
 class FlowTest:
     """Tests whether flows fit at any t, until `deadline`, a time of the monotonic clock.
 
-    A test may take `share` of the time that is left, so that a t that is hard to decide leaves time for greater ones.
+    A test takes at most `share` of the remaining time, so that a difficult t leaves time for greater ones.
     """
 
     demand: Demand
@@ -179,16 +181,16 @@ class FlowTest:
     share: float = 0.5
 
     def fits(self, t: float) -> FlowCounts | None:
-        """Flows on all links, in whole numbers; None where there are none. Raises `SolverError` when time is over."""
+        """Integral flows on all links; None if there are none. Raises `SolverError` when time is over."""
         flows = build(self.demand, t)
         flows.model.setObjective(self.guide(flows))
         return self.solve(flows, replace(self.options, gap=ANY_GAP))
 
     def guide(self, flows: FlowModel) -> Any:
-        """An objective that only helps to find flows, several times faster than without.
+        """An objective that only guides the solver; flows are found several times faster with it.
 
-        The more INPs are used, the more flows they take in. But where all flows that come to the PS's leaf go on to the
-        PS, too many INPs make too many flows: there it helps to keep flows away from switches that do not sum.
+        The more INPs are used, the more flows they receive. But if all flows that reach the PS's leaf continue to the
+        PS, too many INPs make too many flows: then it helps to keep flows away from switches that do not sum.
         """
         graph = self.demand.graph
         if any(link[0] in graph.aggregating for link in graph.into[graph.server]):
@@ -197,7 +199,7 @@ class FlowTest:
         return pulp.lpSum(y for (_, v), y in flows.y.items() if v in common)
 
     def tidy(self, t: float, found: FlowCounts) -> FlowCounts:
-        """Flows at the same t with a small sum over all links, so that none circulates that serves nothing."""
+        """Flows at the same t with a small sum over all links, so that no flow circulates uselessly."""
         if len(self.demand.graph.inps) <= FEW_INPS:
             return self.fewest(build(self.demand, t)) or found
         used = self.demand.used(found)
@@ -211,7 +213,7 @@ class FlowTest:
             used = left
 
     def fewest(self, flows: FlowModel) -> FlowCounts | None:
-        """The flows with nearly the smallest sum over all links; None where no flows fit."""
+        """The flows with nearly the smallest sum over all links; None if no flows fit."""
         flows.model.setObjective(pulp.lpSum(flows.y.values()))
         return self.solve(flows, replace(self.options, gap=TIDY_GAP))
 
@@ -227,7 +229,7 @@ class FlowTest:
                 "raise the time limit, or make the problem smaller"
             )
         if any(abs(y.varValue - round(y.varValue)) > WHOLE for y in flows.y.values()):
-            # The solver has stopped between two vertices: at its x, there are flows in whole numbers.
+            # The solver has stopped between two vertices: at its x, there are integral flows.
             fix({v: v.varValue for v in flows.model.variables() if v.cat == pulp.LpInteger})
             flows.model.setObjective(pulp.lpSum(flows.y.values()))
             run(flows.model, self.options)
@@ -236,7 +238,7 @@ class FlowTest:
 
 
 def fix(values: Mapping[Any, float]) -> None:
-    """Give these variables their values, rounded."""
+    """Fix these variables at their rounded values."""
     for variable, value in values.items():
         variable.lowBound = variable.upBound = round(value)
         variable.cat = pulp.LpContinuous
@@ -246,7 +248,7 @@ def fix(values: Mapping[Any, float]) -> None:
 
 
 def generate_routes(graph: TaskGraph, flows: Mapping[DirectedLink, int]) -> list[Path]:
-    """A path for every worker of the task, from y: `flows[u, v]` counts the flows on a link, and each is taken once.
+    """A path for every worker of the task, from y: `flows[u, v]` counts the flows on a link, and each is used once.
 
     Two lines of the printed algorithm are corrected: line 11 takes one flow from y[i], the task's (not y[k]), and line
     18 records an INP's path to the PS while it has none, R = nil (not R != nil). An INP that more flows enter than it
@@ -258,7 +260,7 @@ def generate_routes(graph: TaskGraph, flows: Mapping[DirectedLink, int]) -> list
     found = []
     for worker in graph.workers:
         path: Path = (worker,)
-        begun: dict[Summing, int] = {}  # the sums that the path begins, and the position of their switch
+        begun: dict[Summing, int] = {}  # sums that the path begins, with the position of their switch
         while path[-1] != graph.server:
             link = next(link for link in graph.out_of[path[-1]] if y[link] > 0)
             y[link] -= 1
@@ -277,22 +279,22 @@ def generate_routes(graph: TaskGraph, flows: Mapping[DirectedLink, int]) -> list
     return found
 
 
-# -- The two ways together.
+# -- The choice between both methods.
 
 TIDYING_TIME_S = 5.0
-"""The most time for removing flows that serve nothing."""
+"""The maximum seconds for the removal of useless flows."""
 
 
 @dataclass(frozen=True)
 class ProvenPaths:
-    """A path for every worker, and how well their rate is proven to be the highest."""
+    """A path for every worker, and the proven quality of their rate."""
 
     paths: list[Path]
     outcome: SolverOutcome
 
 
 def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPaths:
-    """The routes with the highest rate. Raises `SolverError` when there are none, or the time limit is too short."""
+    """The routes with the highest rate. Raises `SolverError` if there are none or the time limit is too short."""
     started = monotonic()
     lowest = 0.0
     closed = leaf_spine(fabric, task)
@@ -316,7 +318,7 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPa
 
 
 def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[SpineChoice] | None:
-    """The least t in closed form; None if an INP has to take in more flows than it can at every t."""
+    """The least t in closed form; None if at every t an INP receives more flows than it can sum."""
     capacities = closed.capacities_bps
     highest = closed.workers / min(capacities)
     return least_t(closed.fits, Steps(capacities), 1 / closed.worker_bps, highest, options.gap)
@@ -331,7 +333,7 @@ def best_flows(test: FlowTest, lowest: float) -> Least[FlowCounts]:
     leaving = (count / sum(b[link] for link in demand.graph.out_of[z]) for z, count in demand.starting.items())
     lowest = max(lowest, *(1 / b[link] for link in demand.access), *leaving)
     least = least_t(test.fits, steps, lowest, highest, gap)
-    if least is not None and least.gap > max(gap, PROVEN_GAP):  # now what is undecided may take all the time left
+    if least is not None and least.gap > max(gap, PROVEN_GAP):  # retry undecided values with all the remaining time
         least = least_t(replace(test, share=1.0).fits, steps, least.bound, highest, gap, known=least)
     assert least is not None  # at the highest t, every link carries all flows
     return least

@@ -1,6 +1,6 @@
-"""ARO's model as the paper prints it, Eqs. (1) to (10), for any jobs and tasks: the reference for all that is faster.
+"""ARO's model as the paper prints it, Eqs. (1) to (10), for any jobs and tasks: the reference for all faster methods.
 
-SJST is SJMT with one task, SJMT is MJMT with one job. Only Eq. (10), which is quadratic, is written in another form;
+SJST is SJMT with one task, SJMT is MJMT with one job. Only Eq. (10), which is quadratic, has another form here;
 every optimum of the one is an optimum of the other.
 """
 
@@ -23,10 +23,10 @@ from inakit.topo.fabric.fabric import DirectedLink
 
 # -- Constraint (10), the sum of y r over tasks, in linear form, exactly.
 #
-# y is an integer and r a rate, so the paper's model is quadratic, and left to the solver to linearise. Here it is
-# done in the open. With one task, divide by r: y <= b t, where t = 1 / r is to be minimal. With several, write y in
-# binary: its load y r is the sum of 2^k e[k] r, and e r is the least z >= 0 with z >= r - R (1 - e), where R bounds
-# r. Nothing pushes z higher, because loads are only bounded from above. QSR needs nothing else: r then is an integer.
+# y is an integer and r a rate, so the paper's model is quadratic, and the paper leaves the linearisation to the solver.
+# Here it is explicit. With one task, divide by r: y <= b t, where t = 1 / r is minimised. With several, write y in
+# binary: its load y r is the sum of 2^k e[k] r, and e r is the least z >= 0 with z >= r - R (1 - e), where R bounds r.
+# Nothing pushes z higher, because loads are only bounded from above. QSR needs no further steps: its r is an integer.
 
 FlowTerm = tuple[int, Any]
 """A task's number, and an integer variable that counts its flows and has an upper bound."""
@@ -41,7 +41,7 @@ class TaskRates(ABC):
 
     @abstractmethod
     def at_least(self, rate: float) -> None:
-        """Demand of every task a rate of at least `rate`, in units of b-bar."""
+        """Require a rate of at least `rate`, in units of b-bar, for every task."""
 
     @property
     @abstractmethod
@@ -72,7 +72,7 @@ class Continuous(TaskRates):
     """`r[i]`, a variable from 0 to `most[i]`."""
 
     levels = 1
-    """How many units of r make b-bar."""
+    """The number of units of r in b-bar."""
     kind = pulp.LpContinuous
 
     def __init__(self, model: pulp.LpProblem, most: Sequence[float]) -> None:
@@ -81,7 +81,7 @@ class Continuous(TaskRates):
         self.loads: dict[int, Any] = {}
 
     def floor(self, rate: float) -> float:
-        """The largest value of r that is not above `rate` and that r may have."""
+        """The largest value of r up to `rate`, among the values that r can take."""
         return rate
 
     def limit(self, name: str, terms: Iterable[FlowTerm], b: float) -> None:
@@ -89,7 +89,7 @@ class Continuous(TaskRates):
         self.model += pulp.lpSum(self.load(self.r[i], y) for i, y in terms) <= self.floor(b), name
 
     def load(self, r: Any, y: Any) -> Any:
-        """The product y r. It is made once for each y, because footnote 3 needs it on both directions of a link."""
+        """The product y r. It is made once for each y, because footnote 3 needs it in both directions of a link."""
         if id(y) not in self.loads:
             products = []
             for k, bit in enumerate(bits_of(self.model, y)):
@@ -111,8 +111,8 @@ class Continuous(TaskRates):
 class Quantized(Continuous):
     """QSR: `r[i]` counts steps of b-bar / N, 0 to N.
 
-    What a link carries is then a whole number of steps too, so that b is rounded down to one. The paper prints this as
-    rounding up, by which a link of 50.5 steps would carry 51.
+    The load of a link is then a whole number of steps too, so b is rounded down to a whole number. The paper prints
+    this as rounding up, by which a link of 50.5 steps would carry 51.
     """
 
     kind = pulp.LpInteger
@@ -122,7 +122,7 @@ class Quantized(Continuous):
         super().__init__(model, most)
 
     def floor(self, rate: float) -> int:
-        """The whole steps in a rate."""
+        """The number of whole steps in a rate."""
         return floor(rate * self.levels * (1 + ROUNDING))
 
     @property
@@ -150,8 +150,8 @@ MU = 0.001
 class Form:
     """The form of the rates: QSR with `levels` (N), or continuous without. `two_way` counts results too (footnote 3).
 
-    Footnote 3 gives the results the same load on the way back as the gradients' flows. A multicast sends one copy where
-    the gradients had several flows, so this is more than is needed.
+    Footnote 3 gives the results the same load on the way back as the flows of the gradients. A multicast sends one copy
+    where the gradients had several flows, so this is more than the network needs.
     """
 
     levels: int | None = None
@@ -162,8 +162,8 @@ class Form:
 class TaskVariables:
     """A task's variables: `y[u, v]`, flows on a directed link; `x[inp]`, whether the task passes the INP.
 
-    Flows that enter an INP leave it as one flow for each `most_children`, the bits of a slot's bitmap; where it has
-    more, x is the number of such flows. The paper knows no such limit.
+    Flows that enter an INP leave it as one flow for each `most_children`, the bits of a slot's bitmap; if more flows
+    enter, x is the number of outgoing flows. The paper has no such limit.
     """
 
     y: dict[DirectedLink, Any]
@@ -196,12 +196,12 @@ def task_graphs(problem: Problem) -> tuple[TaskGraph, ...]:
 
 
 def highest_capacity_bps(graphs: Sequence[TaskGraph]) -> float:
-    """b-bar of Eq. (11) in bit/s, of the tasks' graphs with nothing left out."""
+    """b-bar of Eq. (11) in bit/s, of the tasks' complete graphs."""
     return max(graph.fabric.capacities_bps[link] for graph in graphs for link in graph.links)
 
 
 def build(problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: float) -> PrintedModel:
-    """The model of all tasks, where task i may use the links of `graphs[i]`. `unit_bps` is b-bar."""
+    """Build the model of all tasks, where task i can use the links of `graphs[i]`. `unit_bps` is b-bar."""
     tasks = tasks_of(problem)
     model = pulp.LpProblem("aro", pulp.LpMaximize)
 
@@ -285,8 +285,8 @@ def total(y: dict[DirectedLink, Any], links: list[DirectedLink]) -> Any:
 def limit_aggregation(aro: PrintedModel) -> None:
     """The flows that a switch sums fit its `aggregation_rate_bps`: InArt's constraint, which ARO does not have.
 
-    Those of each pipeline fit what its chip recirculates. A flow that enters an INP alone is forwarded and costs
-    nothing.
+    Those of each pipeline fit the recirculation of its chip. A flow that enters an INP alone is forwarded and uses no
+    rate.
     """
     model, fabric, pipelines = aro.model, aro.problem.fabric, limited_pipelines(aro.problem.fabric)
     rates = {s.name: s.aggregation_rate_bps for s in fabric.switches if s.aggregation_rate_bps is not None}

@@ -1,8 +1,8 @@
 """The objective of the rates of several tasks, Eqs. (2) and (3), and boxes of rates.
 
 Between two levels of a task's rate nothing changes for that task: a link of capacity b carries floor(b / r) of its
-flows. Rates thus fall into cells, half-open boxes between levels, and only links that tasks share distinguish rates
-within a cell.
+flows. So rates fall into cells, half-open boxes between levels, and within a cell rates differ only on links that tasks
+share.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inakit.planner.solvers import LinearProgram, Term
 from inakit.topo.errors import SolverError
 
 STRICT = 2e-7
-"""Relative: rates above a rate are those that are higher by at least this much."""
+"""Relative: rates above a rate are at least this much higher."""
 
 Rates = tuple[float, ...]
 """One rate for each task, in bit/s."""
@@ -34,7 +34,7 @@ class Box:
     high: Rates
 
     def split(self, i: int, rate: float) -> tuple[Box, Box]:
-        """The parts of the box where task i has at most `rate`, and where it has more."""
+        """Split the box in two: task i has at most `rate` in the first part, and more in the second."""
 
         def changed(rates: Rates) -> Rates:
             return (*rates[:i], rate, *rates[i + 1 :])
@@ -46,7 +46,7 @@ class Box:
 class Worth:
     """The objective: min over jobs s of beta_s times the sum of its tasks' rates, plus mu times the total of these.
 
-    With one job it is the sum of the rates, Eq. (2), without beta and mu. `access` says which tasks share a worker's
+    With one job it is the sum of the rates, Eq. (2), without beta and mu. `access`: the tasks that share a worker's
     own link, and the least capacity of such links.
     """
 
@@ -67,7 +67,7 @@ class Worth:
 
     @cached_property
     def weights(self) -> dict[int, float]:
-        """beta of each job; 1 for a single one."""
+        """beta of each job; 1 for a single job."""
         if len(self.jobs) == 1:
             return dict.fromkeys(self.jobs, 1.0)
         return {task.job.number: task.job.weight for task in self.tasks}
@@ -92,8 +92,8 @@ class Worth:
     def best(self, high: Rates, loads: Iterable[Mapping[int, float]] = ()) -> tuple[Rates, float]:
         """The best rates up to `high`, and their worth.
 
-        Workers' own links must carry them. So must the links of `loads`, which say by task what part of the link's
-        capacity one bit/s of the task takes.
+        Workers' own links must carry them, and so must the links of `loads`, which gives for each task the fraction of
+        the link's capacity that one bit/s of the task uses.
         """
         unit = max(high)
         program = LinearProgram()
@@ -103,7 +103,7 @@ class Worth:
             program.at_most([(share * unit, r[i]) for i, share in load.items()], 1)
         solution = program.solve()
         if not solution.found:
-            raise SolverError(f"the rates of {len(high)} tasks have no best value: the solver says {solution.status}")
+            raise SolverError(f"the rates of {len(high)} tasks have no best value; the solver says {solution.status}")
         return tuple(max(0.0, solution.values[column]) * unit for column in r), solution.objective * unit
 
     def add_objective(self, program: LinearProgram, r: Sequence[int], unit: float) -> None:
@@ -129,7 +129,7 @@ class Worth:
         return found
 
     def trim(self, box: Box, levels: Levels, least: float) -> Rates:
-        """Rates of the box that are low, and of which every job still has the throughput `least`.
+        """Low rates of the box with which every job still has the throughput `least`.
 
         The highest rates of a job are lowered first, level by level.
         """
@@ -146,7 +146,7 @@ class Worth:
         return tuple(rates)
 
     def tighten(self, box: Box, least: float) -> Rates:
-        """Lower ends, raised as far as rates below one of them cannot give every job the throughput `least`."""
+        """Raise the lower ends as long as rates below one of them cannot give every job the throughput `least`."""
         low = list(box.low)
         for job, tasks in self.jobs.items():
             spare = sum(box.high[i] for i in tasks) - least / self.weights[job]
@@ -157,24 +157,24 @@ class Worth:
 
 @dataclass(frozen=True)
 class Levels:
-    """Where cells end: rates b / n at which flows of one task alone fill a link, for n up to its workers; and 0."""
+    """The ends of cells: rates b / n at which flows of one task alone fill a link, for n up to its workers; and 0."""
 
     capacities: tuple[tuple[float, ...], ...]
     workers: tuple[int, ...]
 
     def below(self, i: int, rate: float) -> float:
-        """The next level of task i below `rate`, which is not 0: there one more of its flows fits some link."""
+        """The next level of task i below `rate`, which is not 0: at this level one more of its flows fits some link."""
         more = ((b, floor(b / rate * (1 + ROUNDING)) + 1) for b in self.capacities[i])
         return max((b / n for b, n in more if n <= self.workers[i]), default=0.0)
 
     def base(self, worth: Worth, least: float) -> float:
-        """A rate that all tasks have in some optimum, if the `least` of all rates can be so high; 0 if none is known.
+        """A rate that all tasks have in some optimum, if the `least` of all rates can be this high; 0 if none is known.
 
         Let all links have one capacity b, and all jobs one task and one weight. A routing with up to t flows on a link
-        then allows the rate b / t for all. Were the least of n rates lower by d, a task on a full link would gain (t -
-        1) d at most; and where there is room for another flow, at least b / t, all rates would grow by a factor of 1 +
-        (2 t - 1) d t / b at most. Altogether that is less than 2 n t^2 d, which counts mu times. Routings with more
-        flows on a link lose b / t - b / (t + 1) of the least, and gain less than n mu b.
+        then allows the rate b / t for all. If the least of n rates were lower by d, a task on a full link would gain (t
+        - 1) d at most; and where another flow fits, at least b / t, all rates would grow by a factor of 1 + (2 t - 1) d
+        t / b at most. In total this is less than 2 n t^2 d, which counts mu times. Routings with more flows on a link
+        lose b / t - b / (t + 1) of the least, and gain less than n mu b.
         """
         links = {b for found in self.capacities for b in found} | set(worth.access.values())
         if not worth.even or len(links) > 1 or least == 0:
@@ -184,10 +184,11 @@ class Levels:
         return b / t if 2 * len(worth.tasks) * worth.mu * t * t <= 1 else 0.0
 
     def raised(self, low: Rates, base: float) -> Rates:
-        """Rates that are feasible if any above `low` are. `base` is 0, or the rate of all tasks with t flows on a link.
+        """Rates that are feasible if any rates above `low` are. `base` is 0, or the rate of all tasks with t flows on a
+        link.
 
-        Tasks with a higher rate than `base` are only on links with fewer than t flows, so that all of these can have
-        the next level.
+        Tasks with a higher rate than `base` are only on links with fewer than t flows, so all of these can have the
+        next level.
         """
         if base in (0, self.capacities[0][0]):
             return tuple(rate * (1 + STRICT) for rate in low)
@@ -198,7 +199,7 @@ class Levels:
         return tuple(rate * (1 + STRICT) if higher else base for rate, higher in zip(low, above, strict=True))
 
     def between(self, i: int, low: float, high: float) -> float | None:
-        """A level of task i strictly between two rates, near the middle if there are several; None without one."""
+        """A level of task i strictly between two rates, near the middle if there are several; None if there is none."""
         top = self.below(i, high)
         if top <= low * (1 + ROUNDING):
             return None

@@ -1,8 +1,8 @@
 """The unfolded graphs of several tasks with interchangeable nodes merged: the same routings, far fewer variables.
 
-Workers of a task under one switch (and, where it sums, one pipeline) differ in nothing but their names, so only their
-number counts. Common switches with the same neighbours, capacities and pipelines there are twins: one node stands for a
-class of them, and the flows of the class are dealt out to its members afterwards
+Workers of a task under one switch (and in one pipeline, if the switch sums) differ only in their names, so only their
+number counts. Common switches with the same neighbours, capacities and pipelines are twins: one node represents a class
+of them, and the flows of the class are distributed over its members afterwards
 (`inakit.planner.methods.aro.several_routing`).
 """
 
@@ -26,9 +26,9 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 class ReducedGraph:
     """One task's graph. Its nodes are switches, classes of twins under the name of their first member, and the PS.
 
-    `links` are all that flows may use; `starting[z]` counts the workers' flows that begin in common switch z;
+    `links` are the links that flows can use; `starting[z]` counts the workers' flows that begin in common switch z;
     `entering[inp]` lists the links into an INP, and `local[inp]` counts the workers that send to it directly.
-    `both_roles` are the links of those workers that are PSs of other tasks, where results meet gradients.
+    `both_roles` are the links of workers that are also PSs of other tasks, where results meet gradients.
     """
 
     task: Task
@@ -61,7 +61,7 @@ class ReducedGraph:
 
     @cached_property
     def begun(self) -> dict[str, int]:
-        """The most flows that can leave each node; a ToR sends only those of its own workers."""
+        """The maximum number of flows that can leave each node; a ToR sends only those of its own workers."""
         local = Counter(switch for switch, _ in self.local)
         workers = len(self.task.job.workers)
         return {node: workers if node in self.into else self.starting[node] or local[node] for node in self.out_of}
@@ -69,12 +69,12 @@ class ReducedGraph:
 
 @dataclass(frozen=True)
 class ReducedNetwork:
-    """All tasks' graphs, and what they share.
+    """All tasks' graphs, and their shared resources.
 
-    `twins[z]` are the members that node z stands for, all of the class `class_of[z]`; `access` says which tasks share a
-    worker's own link, and the least capacity of such links. `detailed` is the same network where switches that sum have
-    no twins, None where none has any. With `results` links also carry the results that come back, and then no switch of
-    `detailed` has twins.
+    `twins[z]` are the members of node z, all of the class `class_of[z]`; `access` gives the tasks that share a worker's
+    own link, and the least capacity of these links. `detailed` is the same network without twins among switches that
+    sum, None if there are none. With `results` links also carry returning results, and then no switch of `detailed` has
+    twins.
     """
 
     fabric: Fabric
@@ -87,7 +87,7 @@ class ReducedNetwork:
 
     @property
     def fine(self) -> ReducedNetwork:
-        """The network where switches that sum have no twins; with results, no switches."""
+        """The network without twins among switches that sum; with results, without any twins."""
         return self.detailed or self
 
     @cached_property
@@ -101,32 +101,31 @@ class ReducedNetwork:
         return dict(found)
 
     def only(self, tasks: Sequence[int]) -> ReducedNetwork:
-        """The network of these tasks alone, without `access`."""
+        """The network of only these tasks, without `access`."""
         detailed = self.detailed and self.detailed.only(tasks)
         return replace(self, graphs=tuple(self.graphs[i] for i in tasks), access={}, detailed=detailed)
 
     def width(self, link: DirectedLink) -> int:
-        """The number of links of the fabric that a link stands for."""
+        """The number of links of the fabric that a link represents."""
         return len(self.members(link[0])) * len(self.members(link[1]))
 
     def size(self, node: str) -> int:
-        """How many switches a node stands for."""
+        """The number of switches that a node represents."""
         return len(self.members(node))
 
     def members(self, node: str) -> tuple[str, ...]:
-        """The switches that a node stands for; itself, if it stands for no class."""
+        """The switches that a node represents; the node itself if it is not a class."""
         return self.twins.get(node, (node,))
 
 
 def network(
     fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | None = None, *, results: bool = False
 ) -> ReducedNetwork:
-    """The graphs of the tasks. A class of twins is one node, or `parts[its name]` nodes. With `results` they are to be
-    routed as well.
+    """Build the graphs of the tasks. A class of twins is one node, or `parts[its name]` nodes.
 
-    Raises `InputError` when a worker cannot reach its PS.
+    With `results` results are routed too. Raises `InputError` when a worker cannot reach its PS.
     """
-    links = []  # by task, those between its workers' ToRs and the PS
+    links = []  # by task, the links between its workers' ToRs and the PS
     for task in tasks:
         tors = dict.fromkeys(map(fabric.tor_of, task.job.workers))
         used = unfold(fabric, task.server, task.job.workers).links(tors)
@@ -139,7 +138,7 @@ def network(
     classes = {members[0]: tuple(members) for members in alike.values()}
     twins = {}
     for z, members in classes.items():
-        size = ceil(len(members) / (parts or {}).get(z, 1))  # of equal parts
+        size = ceil(len(members) / (parts or {}).get(z, 1))  # the size of equal parts
         twins.update({members[start]: members[start : start + size] for start in range(0, len(members), size)})
     class_of = {member: z for z, members in classes.items() for member in members}
     access = access_links(fabric, tasks, results=results)
@@ -158,7 +157,7 @@ def network(
 
 
 def surroundings(fabric: Fabric, switch: str) -> object:
-    """All that tells a switch from others: tier, INA, children, neighbours, its links with capacities and pipelines."""
+    """Properties that distinguish switches: tier, INA, children, neighbours, links with capacities and pipelines."""
 
     def pipeline(one: str, other: str) -> int | None:
         sums = one in fabric.switch_by_name and fabric.switch_by_name[one].ina
@@ -180,7 +179,7 @@ def surroundings(fabric: Fabric, switch: str) -> object:
 def reduce_task(
     fabric: Fabric, task: Task, own: Iterable[DirectedLink], first: Mapping[str, str], servers: Collection[str]
 ) -> ReducedGraph:
-    """The task's graph of its `own` links, where `first[switch]` replaces a switch that is not alone.
+    """Build the task's graph of its `own` links, where `first[switch]` replaces a switch that has twins.
 
     `servers` are the PSs of all tasks.
     """
@@ -201,7 +200,7 @@ def reduce_task(
 
 
 def access_links(fabric: Fabric, tasks: Sequence[Task], *, results: bool = False) -> dict[tuple[int, ...], float]:
-    """By tasks that a host sends for, the least capacity in bit/s of the links of such hosts.
+    """For each set of tasks that a host sends for, the least capacity in bit/s of the links of such hosts.
 
     A worker sends a flow of each of its tasks. With `results` it also receives one of each, and a PS sends one.
     """
@@ -220,15 +219,14 @@ def access_links(fabric: Fabric, tasks: Sequence[Task], *, results: bool = False
     return found
 
 
-# -- How results come back, in the model of a routing: one copy on each link that they take, against the task's
-# gradients.
+# -- How results return, in the model of a routing: one copy on each link that they use, against the task's gradients.
 #
-# z[v, u] counts the copies from v to u. Results reach u only where gradients go from u to v; they go on from u only
-# where they come to u; and they come to every ToR with workers. Gradients and results of one task never take a link
-# in the same direction, for the unfolded graph has one direction on each link.
+# z[v, u] counts the copies from v to u. Results reach u only over links on which gradients go from u to v; they leave u
+# only if they reach u; and they reach every ToR with workers. Gradients and results of one task never use a link in the
+# same direction, because the unfolded graph has one direction on each link.
 
 ONE = 1e-6
-"""A count of copies above it is one."""
+"""A greater count of copies is one."""
 
 
 def result_columns(
@@ -239,9 +237,9 @@ def result_columns(
     most: Mapping[DirectedLink, int] | None = None,
     rate: int | None = None,
 ) -> dict[DirectedLink, int]:
-    """Add a task's z to the program; returns their columns by link.
+    """Add a task's z to the program; return the columns by link.
 
-    `y` are the columns of the task's gradients, and `most[v, u]` are the most copies that links carry. With the column
+    `y` are the columns of the task's gradients, and `most[v, u]` limits the copies on a link. With the column
     of a `rate` y and z are multiplied by it.
     """
     z = {(v, u): program.variable(0, most[v, u] if most else inf) for u, v in graph.links}
@@ -253,7 +251,7 @@ def result_columns(
         came: list[Term] = [(1, z[v, tor]) for _, v in graph.out_of[tor]]
         program.at_least(came if rate is None else [*came, (-1, rate)], 1 if rate is None else 0)
     for (u, w), column in z.items():
-        if u != graph.task.server:  # results go on only from where they come
+        if u != graph.task.server:  # results leave only the nodes that they reach
             program.at_most([(1, column), *((-float(net.size(w)), z[v, u]) for _, v in graph.out_of[u])], 0)
     return z | {(v, u): program.variable(1, 1) if rate is None else rate for u, v in graph.both_roles}
 
@@ -261,9 +259,9 @@ def result_columns(
 def result_parents(
     fabric: Fabric, graph: ReducedGraph, paths: Iterable[Path], copies: Collection[DirectedLink]
 ) -> dict[str, str]:
-    """By node, workers included, the node that it gets results from: over `copies` where these follow gradients.
+    """For each node, workers included, the node that sends it results: along `copies` where these follow gradients.
 
-    `paths` are the pieces by which the task's gradients go.
+    `paths` are the pieces of the task's gradient paths.
     """
     onward: dict[str, list[str]] = {}
     for u, v in (link for path in paths for link in pairwise(path)):

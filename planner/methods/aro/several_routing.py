@@ -1,7 +1,8 @@
-"""Is there a routing for given rates? The paper's constraints (4) to (10) with r fixed, hence linear, and the answer.
+"""The feasibility of given rates: whether a routing exists under the paper's constraints (4) to (10), linear at fixed
+r.
 
-Whether rates are feasible is decided much faster than which rates are best, so this is the only question that is asked
-of the whole network; `inakit.planner.methods.aro.several_tasks` chooses the rates to ask about.
+Feasibility is decided much faster than the best rates are found, so this is the only question about the whole network;
+`inakit.planner.methods.aro.several_tasks` chooses the rates.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from inakit.planner.solvers import LinearProgram, Solution
 from inakit.planner.trees.from_paths import sums_of
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
-# -- Deals the flows of a class of common switches out to its members, so that no link has more than it carries.
+# -- Distributes the flows of a class of common switches over its members, so that no link is overloaded.
 #
-# The class as a whole carries them. But flows are whole and of several sizes, so dealing may be impossible. Then they
-# are dealt by turns, some member is overloaded, the rates that the routing allows are lower, and the class is named.
+# The class as a whole carries them. But flows are integral and have different rates, so a distribution may not exist.
+# Then they are distributed in turn, some member is overloaded, the rates that the routing allows are lower, and the
+# class is reported.
 
 LinkFlows = Counter[DirectedLink]
 """A task's y: the flows on every link that has some."""
@@ -35,7 +37,7 @@ LinkFlows = Counter[DirectedLink]
 
 @dataclass(frozen=True)
 class Hand:
-    """The class's flows of one task: `into[u]` come from node u, and `out[v]` go to node v."""
+    """The flows of a class for one task: `into[u]` come from node u, and `out[v]` go to node v."""
 
     task: int
     into: Counter[str]
@@ -45,7 +47,7 @@ class Hand:
 def deal(
     net: ReducedNetwork, flows: Sequence[LinkFlows], rates: Sequence[float], time_limit_s: float
 ) -> tuple[list[LinkFlows], tuple[str, ...]]:
-    """The flows with members in the place of every class, and the classes with an overloaded member.
+    """The flows with every class replaced by its members, and the classes with an overloaded member.
 
     Switches that sum have no twins here.
     """
@@ -70,7 +72,7 @@ def deal(
 
 @dataclass(frozen=True)
 class Dealer:
-    """The members of one class, and the flows to deal out to them."""
+    """The members of one class, and the flows to distribute over them."""
 
     net: ReducedNetwork
     members: Sequence[str]
@@ -78,16 +80,18 @@ class Dealer:
     rates: Sequence[float]
 
     def share(self, time_limit_s: float) -> list[LinkFlows]:
-        """By hand, the flows on the members' links: dealt by turns, or by a program where that overloads a link."""
+        """For each hand, the flows on the members' links: distributed in turn, or by a program if that overloads a
+        link.
+        """
         shares = [self.by_turns(hand) for hand in self.hands]
         return shares if self.fits(shares) else self.solved(time_limit_s) or shares
 
     def capacity(self, link: DirectedLink) -> float:
-        """The bit/s of a link with a member at one end and perhaps another class at the other."""
+        """The capacity in bit/s of a link with a member at one end and possibly another class at the other."""
         return self.net.fabric.capacities_bps[self.net.members(link[0])[0], self.net.members(link[1])[0]]
 
     def by_turns(self, hand: Hand) -> LinkFlows:
-        """One task's flows, each sender's to members that follow one another. For one task nothing is more even."""
+        """One task's flows, those of each sender to successive members. For one task no distribution is more even."""
         share: LinkFlows = Counter()
         turn = islice(cycle(self.members), hand.task, None)
         for u in sorted(hand.into):
@@ -107,7 +111,7 @@ class Dealer:
         return all(load <= self.capacity(link) * (1 + ROUNDING) for link, load in loads.items())
 
     def solved(self, time_limit_s: float) -> list[LinkFlows] | None:
-        """The flows on the members' links by a program; None if it finds nothing in the given time."""
+        """The flows on the members' links by a program; None if it finds none in the given time."""
         program = LinearProgram()
         columns = []
         for hand in self.hands:
@@ -136,9 +140,9 @@ class Dealer:
 
 
 def fit(program: LinearProgram, terms: Iterable[tuple[float, int]], capacity: float) -> None:
-    """Add the row that flows of these rates fit a link.
+    """Add the row by which flows of these rates fit a link.
 
-    Flows are whole, so that a second row may be divided by the least rate and rounded down.
+    Flows are integral, so a second row can be divided by the least rate and rounded down.
     """
     terms = [term for term in terms if term[0] > 0]
     if len(terms) > 1:
@@ -150,9 +154,9 @@ def fit(program: LinearProgram, terms: Iterable[tuple[float, int]], capacity: fl
 # -- The question, and its answer.
 
 WHOLE = 1e-6
-"""How near to a whole number a count of flows is taken for whole."""
+"""The distance to a whole number below which a count of flows is whole."""
 DEALING_TIME_S = 2.0
-"""The most seconds for dealing flows out to twins."""
+"""The maximum seconds for the distribution of flows over twins."""
 
 
 @dataclass(frozen=True)
@@ -170,11 +174,11 @@ class Columns:
 
 @dataclass(frozen=True)
 class Routing:
-    """`pieces[i][start]`: what leaves a start of task i, as paths to the next INP or the PS.
+    """`pieces[i][start]`: the flows that leave a start of task i, as paths to the next INP or the PS.
 
     A start is an INP, with a path for each of its sums, or a common switch with workers, with a path for each worker.
     `results[i][node]` is the node that sends it the results of task i; it is empty where results are not routed. The
-    classes of twins in `overloaded` could not be dealt out at the rates that were asked for.
+    classes of twins in `overloaded` could not be distributed at the requested rates.
     """
 
     pieces: tuple[dict[Inp | str, list[Path]], ...]
@@ -197,7 +201,7 @@ class Routing:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Rates that some tasks cannot all have as long as each uses no other than these INPs of certain switches."""
+    """Rates that certain tasks cannot all have while each uses only these INPs of certain switches."""
 
     rates: dict[int, float]
     used: dict[int, frozenset[Inp]]
@@ -208,18 +212,18 @@ class Conflict:
 
 @dataclass
 class Router:
-    """Asks whether there is a routing for given rates, and remembers conflicts."""
+    """Tests whether a routing for given rates exists, and remembers conflicts."""
 
     net: ReducedNetwork
     seed: int = 0
     conflicts: list[Conflict] = field(default_factory=list)
 
     def route(self, rates: Rates, time_limit_s: float) -> tuple[str, Routing | None]:
-        """The answer's status, and a routing over the fabric's own links if there is one.
+        """The answer's status, and a routing over the fabric's own links if one exists.
 
-        First comes an outline, with y continuous, and x too where a node stands for several switches. If the outline is
-        infeasible, so is all. Else it says which INPs to use of switches without twins, and the same question is asked
-        in detail with no other INPs. If that is infeasible, the outline has to use another INP.
+        The outline comes first, with y continuous, and x too where a node represents several switches. If the outline
+        is infeasible, the whole is. Otherwise it selects INPs of switches without twins, and the same question is asked
+        in detail with only these INPs. If that is infeasible, the outline has to use another INP.
         """
         deadline = monotonic() + time_limit_s
         outline = Question.of(self.net, rates)
@@ -237,7 +241,7 @@ class Router:
             detail = Question.of(self.net.fine, rates)
             used = outline.used(solution)
             detail.use_only(used)
-            # This objective only helps to find flows: the more INPs are used, the more flows they take in.
+            # This objective only guides the solver: the more INPs are used, the more flows they receive.
             detail.program.maximise((1, k) for column in detail.columns for k in column.x.values())
             solution = detail.solve(deadline, self.seed)
             if solution.status != INFEASIBLE:
@@ -246,7 +250,7 @@ class Router:
             outline.avoid(self.conflicts[-1])
 
     def conflict(self, rates: Rates, used: Mapping[int, frozenset[Inp]], deadline: float) -> Conflict:
-        """A conflict of as few tasks as possible: each task is left out for a try."""
+        """A conflict with as few tasks as possible: each task is removed tentatively."""
         tasks = list(used)
         for i in sorted(used, key=lambda i: rates[i]):
             others = [k for k in tasks if k != i]
@@ -259,7 +263,7 @@ class Router:
     def complete(
         self, question: Question, solution: Solution, rates: Rates, deadline: float
     ) -> tuple[str, Routing | None]:
-        """The routing with whole y: as solved, or with the same INPs in use, or else with any."""
+        """The routing with integral y: as solved, or with the same INPs in use, or else with any INPs."""
         if solution.found and not question.is_whole(solution):
             question.use_only(question.used(solution))
             question.make_whole()
@@ -275,7 +279,7 @@ class Router:
 
 @dataclass(frozen=True)
 class Question:
-    """The model at fixed rates. y is continuous at first, and so is x where a node stands for several switches."""
+    """The model at fixed rates. y is continuous at first, and so is x where a node represents several switches."""
 
     net: ReducedNetwork
     columns: list[Columns]
@@ -283,14 +287,14 @@ class Question:
 
     @classmethod
     def of(cls, net: ReducedNetwork, rates: Rates) -> Question:
-        """The model of these rates on this network: constraints (4) to (10), without an objective."""
+        """Build the model of these rates on this network: constraints (4) to (10), without an objective."""
         program = LinearProgram()
         columns = [task_columns(program, net, i, rates[i]) for i in range(len(net.graphs))]
         share_capacity(program, net, columns, rates)
         return cls(net, columns, program)
 
     def used(self, solution: Solution) -> dict[int, frozenset[Inp]]:
-        """By task, the INPs in use of the switches without twins."""
+        """For each task, the INPs in use of the switches without twins."""
         return {
             i: frozenset(
                 inp for inp, k in column.x.items() if self.net.size(inp[0]) == 1 and solution.values[k] > WHOLE
@@ -299,12 +303,12 @@ class Question:
         }
 
     def use_only(self, used: Mapping[int, frozenset[Inp]]) -> None:
-        """Forbid all other INPs of the same switches to the same tasks."""
+        """Forbid these tasks all other INPs of the same switches."""
         for k in self.others(used):
             self.program.fix(k, 0)
 
     def avoid(self, conflict: Conflict) -> None:
-        """Demand that one of the other INPs of the conflict's switches is used."""
+        """Require that one of the other INPs of the conflict's switches is used."""
         self.program.at_least([(1, k) for k in self.others(conflict.used)], 1)
 
     def others(self, used: Mapping[int, frozenset[Inp]]) -> list[int]:
@@ -327,7 +331,7 @@ class Question:
                 self.program.integral[k] = True
 
     def solve(self, deadline: float, seed: int) -> Solution:
-        """The first solution that the solver finds before the deadline, whatever its gap."""
+        """The first solution that the solver finds before the deadline, with any gap."""
         return self.program.solve(deadline - monotonic(), seed, gap=inf)
 
 
@@ -364,9 +368,9 @@ def task_columns(program: LinearProgram, net: ReducedNetwork, i: int, rate: floa
 def most_flows(
     net: ReducedNetwork, graph: ReducedGraph, link: DirectedLink, rate: float, into: str | None = None
 ) -> int:
-    """The most flows of one task on a link, were it alone; with `into`, on the part that leads to one switch.
+    """The maximum number of flows of one task alone on a link; with `into`, on the part that leads to one switch.
 
-    `into` names the class of which that switch is a member.
+    `into` names the class that contains this switch.
     """
     begun = graph.begun[link[0]]
     if rate == 0:
@@ -376,14 +380,14 @@ def most_flows(
 
 
 def whole(capacity: float, rate: float) -> int:
-    """How many flows of a rate fit a capacity."""
+    """The number of flows of a rate that fit a capacity."""
     return floor(capacity / rate * (1 + ROUNDING))
 
 
 def share_capacity(program: LinearProgram, net: ReducedNetwork, columns: Sequence[Columns], rates: Rates) -> None:
-    """Add (10) for every link that several tasks may use.
+    """Add (10) for every link that several tasks can use.
 
-    Flows are whole, so that the row may also be divided by a rate and rounded down.
+    Flows are integral, so the row can also be divided by a rate and rounded down.
     """
     for link, tasks in net.tasks_on.items():
         counts = [(rates[i], columns[i].flows[link]) for i in tasks if rates[i] > 0]
@@ -413,7 +417,7 @@ def extract(
 def with_results(
     net: ReducedNetwork, routing: Routing, copies: Sequence[Collection[DirectedLink]] | None = None
 ) -> Routing:
-    """The routing with results that come back over each task's `copies`, or by the first way that there is."""
+    """The routing with results, which return over each task's `copies`, or on the first available way."""
     ways = (
         result_parents(net.fabric, graph, chain(*own.values()), known)
         for graph, own, known in zip(net.graphs, routing.pieces, copies or [()] * len(net.graphs), strict=True)
@@ -422,7 +426,7 @@ def with_results(
 
 
 def cut_up(fabric: Fabric, graph: ReducedGraph, y: LinkFlows) -> dict[Inp | str, list[Path]]:
-    """All flows of a task as paths, by where they start. They use up y."""
+    """Decompose all flows of a task into paths, by their starts. This consumes y."""
     sums = {node for link in y for node in link if node in fabric.switch_by_name and fabric.switch_by_name[node].ina}
     arriving = graph.local.copy()
     for (u, v), n in y.items():

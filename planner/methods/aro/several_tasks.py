@@ -1,7 +1,7 @@
-"""ARO for several tasks (SJMT, MJMT): the routes and rates that are best by Eqs. (2) and (3), proven, with real rates.
+"""ARO for several tasks (SJMT, MJMT): the best routes and rates by Eqs. (2) and (3), proven, with continuous rates.
 
-First every task is planned as if it were alone: that bounds its rate, and all these routes together are a plan already.
-Then branch and bound searches the best rates of all.
+First every task is planned alone: this bounds its rate, and all these routes together are already a plan. Then branch
+and bound searches for the best rates of all.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from inakit.planner.trees.from_paths import Sender, Summing, plan_from_paths
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric, Path
 
-# -- The best rates of one cell, exactly: in a cell only links that tasks share tell one rate from another.
+# -- The best rates of one cell, exactly: within a cell, rates differ only on links that tasks share.
 #
-# The rates are variables here. Eq. (10) of a shared link is left out until a solution breaks it, with n[i] flows of
+# The rates are variables here. Eq. (10) of a shared link is omitted until a solution violates it, with n[i] flows of
 # each task i. Then it is added for these numbers: either the link has fewer flows of some task, or the n[i] r[i] fit
 # it.
 
@@ -48,16 +48,16 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class BestOfCell:
-    """The best routing of a cell, None if it has none. Nothing in the cell is worth more than `bound`."""
+    """The best routing of a cell, None if there is none. `bound` is an upper bound on the worth in the cell."""
 
     routing: Routing | None
     bound: float
 
 
 def best_of_cell(net: ReducedNetwork, worth: Worth, box: Box, deadline: float, seed: int = 0) -> BestOfCell:
-    """The cell's best routing, where its twins are not overloaded. At the deadline no routing and the bound so far.
+    """The cell's best routing, if its twins are not overloaded; at the deadline no routing, and the current bound.
 
-    Rates are in units of the highest. The constraints (4) to (9) come first, then what is needed of (10).
+    Rates are in units of the highest. The constraints (4) to (9) come first, then the necessary parts of (10).
     """
     unit = max(box.high)
     question = Question.of(net, box.low)
@@ -93,29 +93,32 @@ def best_of_cell(net: ReducedNetwork, worth: Worth, box: Box, deadline: float, s
 
 # -- The best rates of several tasks: branch and bound on boxes of rates.
 #
-# Feasible rates are downward closed: where some rates are feasible, so are all lower ones. If rates just above the
-# lower end of a box are not feasible, the box is empty; and the objective at its upper end bounds all of it. A box's
-# lower end first rises to what its rates need to be worth more than the incumbent. A box that is not proven empty
-# then is split at a level; one that lies within a cell is solved.
+# Feasible rates are downward closed: if some rates are feasible, so are all lower ones. If rates just above the lower
+# end of a box are infeasible, the box is empty; and the objective at its upper end bounds the whole box. First the
+# lower end of a box rises to the rates that it needs to be worth more than the incumbent. A box that is not proven
+# empty is then split at a level; a box within a cell is solved.
 
 IMPROVEMENT = 5e-7
-"""Relative; the search looks for nothing that is better by less than this."""
+"""Relative: the search ignores smaller improvements."""
 CUT = 0.1
-"""In the first descent, each failed probe lowers its target by at least this part of its distance to the incumbent.
-With a tenth, the eight probes cover more than half of that distance."""
+"""In the first descent, each failed probe lowers its target by at least this fraction of its distance to the incumbent.
+With a tenth, the eight probes cover more than half of this distance.
+"""
 QUICK, QUICK_S = 0.1, 0.2
-"""The time for asking whether a box is empty that could also be split: this part of the patience, but at least these
-seconds."""
+"""The time to test whether a box is empty that could also be split: this fraction of the patience, but at least these
+seconds.
+"""
 EASY, EASY_S = (1 / 2, 2 / 3), 2.0
-"""Before the search, routings are sought at these parts of the rates that tasks have alone, to have a plan soon; and
-the seconds for each attempt."""
+"""Before the search, routings are sought at these fractions of the rates that tasks have alone, for an early plan; and
+the seconds for each attempt.
+"""
 PROBES = 8
-"""The most questions of the first descent."""
+"""The maximum number of tests in the first descent."""
 
 
 @dataclass(frozen=True)
 class Incumbent:
-    """The best routing so far, with the best rates for it and their worth."""
+    """The best routing so far, with its best rates and their worth."""
 
     routing: Routing
     rates: Rates
@@ -126,7 +129,7 @@ class Incumbent:
 class BoxSearch:
     """The state of the search: incumbent, open boxes by their bound, and rates known to be possible or impossible.
 
-    `ceiling` is a worth that nothing exceeds, where one is known beforehand.
+    `ceiling` is a known upper bound on the worth, if there is one.
     """
 
     router: Router
@@ -147,7 +150,7 @@ class BoxSearch:
         self.numbers = count()
 
     def run(self, high: Rates) -> None:
-        """Search all rates up to `high`. Afterwards nothing is worth more than `bound`."""
+        """Search all rates up to `high`. Afterwards `bound` is an upper bound on the worth."""
         if self.ceiling <= self.enough:
             self.bound = self.ceiling
             return
@@ -172,11 +175,11 @@ class BoxSearch:
 
     @property
     def net(self) -> ReducedNetwork:
-        """The network, with as many nodes for its twins as are in use now."""
+        """The network, with the current number of nodes for its twins."""
         return self.router.net
 
     def push(self, box: Box) -> None:
-        """Add a box to the open ones, if it is not empty and may be worth more than enough."""
+        """Add a box to the open ones, unless it is empty or cannot be worth more than enough."""
         if all(low < high * (1 - ROUNDING) or low == 0 for low, high in zip(box.low, box.high, strict=True)):
             _, value = self.worth.best(box.high)
             if value > self.enough:
@@ -185,7 +188,7 @@ class BoxSearch:
                 self.dismiss(value)
 
     def dismiss(self, value: float) -> None:
-        """Raise `bound` for a box that is dropped: to its `value`, but not beyond `enough`."""
+        """Raise `bound` for a box that is dropped: to its `value`, but at most to `enough`."""
         self.bound = max(self.bound, min(value, self.enough))
 
     def descend(self, box: Box) -> None:
@@ -200,7 +203,7 @@ class BoxSearch:
                 return
             hope = least - self.worth.least(self.incumbent.rates)
             low = self.worth.tighten(box, least)
-            sinking = [0.0]  # the targets at which some task's lower end first sinks to its next level
+            sinking = [0.0]  # targets at which a task's lower end first sinks to its next level
             for job, tasks in self.worth.jobs.items():
                 total = sum(box.high[i] for i in tasks)
                 raised = [i for i in tasks if low[i] > box.low[i]]
@@ -209,7 +212,7 @@ class BoxSearch:
             least = min(max(sinking), least - CUT * hope)
 
     def process(self, box: Box) -> None:
-        """Drop the box if its part above the incumbent is empty, solve it if it is a cell, else split it."""
+        """Drop the box if its part above the incumbent is empty, solve it if it is a cell, otherwise split it."""
         wanted = self.enough - self.worth.mu * self.worth.ceiling(box.high)
         low = tuple(max(rate, self.base * (1 - STRICT)) for rate in self.worth.tighten(box, wanted))
         cut = self.cut_at(low, box.high, wanted)
@@ -222,7 +225,7 @@ class BoxSearch:
                 self.push(part)
 
     def cut_at(self, low: Rates, high: Rates, least: float) -> tuple[int, float] | None:
-        """Where to split: at a level of the widest side of the job with the least to spare; None within a cell."""
+        """The level at which to split: on the widest side of the job with the least slack; None within a cell."""
         spare = {
             i: self.worth.weights[job] * sum(high[k] for k in tasks) - least
             for job, tasks in self.worth.jobs.items()
@@ -247,9 +250,9 @@ class BoxSearch:
         return any(is_up_to(known, rates) for known in self.impossible)
 
     def ask(self, rates: Rates, time_limit_s: float, *, exact: bool = True) -> str:
-        """Ask for a routing and remember the answer; returns its status.
+        """Test for a routing and remember the answer; return its status.
 
-        If `exact`, classes whose flows cannot be dealt out are halved and the question is asked again.
+        If `exact`, classes whose flows cannot be distributed are halved, and the test is repeated.
         """
         while True:
             status, routing = self.router.route(rates, min(time_limit_s, self.deadline - monotonic()))
@@ -268,7 +271,7 @@ class BoxSearch:
     def halve(self, nodes: Iterable[str]) -> None:
         """Double the number of nodes for the classes of `nodes`.
 
-        Once a class has a node for each member, nothing of it is left to deal out.
+        Once a class has a node for each member, no flows of it remain to be distributed.
         """
         for z in {self.net.class_of[node] for node in nodes}:
             self.parts[z] = 2 * self.parts.get(z, 1)
@@ -276,7 +279,7 @@ class BoxSearch:
 
     @property
     def patience(self) -> float:
-        """The seconds for one question: half of the time that is left."""
+        """The seconds for one question: half of the remaining time."""
         return (self.deadline - monotonic()) / 2
 
     def consider(self, routing: Routing) -> None:
@@ -286,7 +289,7 @@ class BoxSearch:
             self.incumbent = found
 
     def solve_cell(self, cell: Box) -> None:
-        """Drop the cell if it is empty, or if its best corner is feasible; else find the best rates in it."""
+        """Drop the cell if it is empty or if its best corner is feasible; otherwise find its best rates."""
         self.dismiss(inf)
         if self.is_empty(cell.low, cell.high, self.patience):
             return
@@ -310,7 +313,7 @@ class BoxSearch:
 
 
 def is_up_to(rates: Rates, others: Rates) -> bool:
-    """Whether no rate is higher than its counterpart."""
+    """Whether no rate exceeds its counterpart."""
     return all(less <= more * (1 + ROUNDING) for less, more in zip(rates, others, strict=True))
 
 
@@ -331,11 +334,11 @@ def with_best_rates(net: ReducedNetwork, worth: Worth, routing: Routing) -> Incu
 # -- The plan of all tasks.
 
 PATIENCE = 4
-"""The time that is left, divided by the time for one question about a single task."""
+"""The divisor of the remaining time that gives the time for one test of a single task."""
 
 
 def several(problem: Problem, options: Options) -> Plan:
-    """The plan that is best by Eq. (3), or by (2) for one job: optimal only if proven, else with its gap.
+    """The best plan by Eq. (3), or by (2) for one job: optimal only if proven, otherwise with its gap.
 
     Raises `InputError` for a worker that cannot reach its PS, `SolverError` if no routes are found in time.
     """
@@ -369,10 +372,10 @@ def plan_of(
 def searched(
     fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, started: float, *, results: bool = False
 ) -> BoxSearch:
-    """The finished search for the best rates of all tasks; with `results`, which come back at the same rates.
+    """The finished search for the best rates of all tasks; with `results`, which return at the same rates.
 
-    The best rates of gradients alone come first. They bound those with results, their routing is one to begin with, and
-    most often there is another one where results cost nothing.
+    The best rates of gradients alone are found first. They bound those with results, their routing is a starting point,
+    and usually there is another one where results cost nothing.
     """
 
     def begin(net: ReducedNetwork, routing: Routing, deadline: float) -> BoxSearch:
@@ -398,7 +401,7 @@ def searched(
 
 
 def fastest(net: ReducedNetwork, deadline: float, seed: int) -> Least[Routing]:
-    """The routing of a single task with the highest rate, 1 / t, or any routing where time is short."""
+    """The routing of a single task with the highest rate, 1 / t, or any routing if time is short."""
     graph, router = net.graphs[0], Router(net, seed)
     b = net.fabric.capacities_bps
     access = min(b[worker, net.fabric.tor_of(worker)] for worker in graph.task.job.workers)
@@ -415,15 +418,15 @@ def fastest(net: ReducedNetwork, deadline: float, seed: int) -> Least[Routing]:
     highest = len(graph.task.job.workers) / min(capacities)
     try:
         least = least_t(fits, Steps(capacities), lowest, highest)
-    except SolverError:  # too hard for the time that is left: any routing, then
+    except SolverError:  # too hard for the remaining time: any routing
         routing = fits(highest)
         least = Least(routing, highest, lowest) if routing else None
-    assert least is not None  # at the highest t a link carries all flows
+    assert least is not None  # at the highest t, every link carries all flows
     return least
 
 
 def worker_paths(net: ReducedNetwork, task: Task, pieces: dict[Inp | str, list[Path]]) -> Iterator[Path]:
-    """A path for every worker: the pieces from its switch on, joined. Those of a common switch are used up."""
+    """A path for every worker: the joined pieces from its switch on. Pieces of a common switch are consumed."""
     left = {start: list(paths) for start, paths in pieces.items()}
     part_of: dict[tuple[Sender, Inp], Summing] = {}
     arrived: Counter[Inp] = Counter()
@@ -444,16 +447,16 @@ def worker_paths(net: ReducedNetwork, task: Task, pieces: dict[Inp | str, list[P
         yield path
 
 
-# -- Of all routings that carry given rates of gradients, one on which results need least room.
+# -- Of all routings that carry given rates of gradients, one on which results need the least capacity.
 #
-# The constraints (4) to (10) hold with the rates fixed, for gradients alone. With results each link has t times its
-# capacity, and the least t is what the rates lose to results in a closed loop: a linear program in whole numbers.
+# The constraints (4) to (10) hold at the fixed rates, for gradients alone. With results each link has t times its
+# capacity, and the least t is the loss of the rates to results in a closed loop: a mixed-integer linear program.
 
 
 def with_least_loss(problem: Problem, plan: Plan, options: Options) -> Plan:
     """The plan of the same rates that loses least to results; the plan itself if none is found in time.
 
-    In the program gradients keep to the capacities, gradients and results to t times these; t is to be least.
+    In the program gradients keep to the capacities, gradients and results together to t times these; t is minimised.
     """
     tasks = tasks_of(problem)
     known = {(planned.job, planned.tree.root): planned.rate_bps for planned in plan.trees}

@@ -14,14 +14,14 @@ from inakit.planner.trees.unfolding import unfold
 from inakit.topo.fabric.fabric import DirectedLink, Fabric
 
 TaskKey = tuple[int, str]
-"""The number of the job, and the PS: how `plan_from_paths` names a task."""
+"""The number of the job, and the PS: a task's key in `plan_from_paths`."""
 
 
 @dataclass(frozen=True)
 class Task:
     """Task i of the paper: D[i] is `server`, and N[i]_w are the job's workers.
 
-    Its graph leaves out the switches `without`, by which SRO and APP prune it.
+    Its graph omits the switches `without`, which SRO and APP prune.
     """
 
     job: Job
@@ -40,10 +40,10 @@ def tasks_of(problem: Problem) -> tuple[Task, ...]:
 
 @dataclass(frozen=True)
 class TaskGraph:
-    """The links that the task may use (a = 1), and the kinds of its nodes.
+    """The links that the task can use (a = 1), and the kinds of its nodes.
 
-    A link into an INA switch enters the INP of its ingress pipeline, a link out of one leaves its OP. The virtual links
-    from INPs to their OP, which carry x, are implicit.
+    A link into an INA switch enters the INP of its ingress pipeline, a link out of it leaves from its OP. The virtual
+    links from INPs to their OP, which carry x, are implicit.
     """
 
     fabric: Fabric
@@ -88,7 +88,9 @@ class TaskGraph:
 
     @cached_property
     def most_flows(self) -> dict[str, int]:
-        """The most flows that can leave each worker and switch: its INPs' sums, or all that enter a common switch."""
+        """The maximum number of flows that leave each worker and switch: its INPs' sums, or all flows into a common
+        switch.
+        """
         most = dict.fromkeys(self.workers, 1)
 
         def arriving(links: Iterable[DirectedLink]) -> int:
@@ -104,7 +106,7 @@ class TaskGraph:
 
     @cached_property
     def most_sums(self) -> dict[Inp, int]:
-        """The most flows that leave each INP: one, unless so many may enter that they need several sums."""
+        """The maximum number of flows that leave each INP: one, unless its flows can need several sums."""
         workers = len(self.workers)
         return {
             inp: self.sums_of(inp, min(workers, sum(self.most_flows[u] for u, _ in links)))
@@ -115,7 +117,9 @@ class TaskGraph:
         return sums_of(flows, most_children(self.fabric, inp[0]))
 
     def without(self, switches: Collection[str]) -> TaskGraph | None:
-        """The graph without these switches and what only leads to them; None where a worker then misses the PS."""
+        """The graph without these switches and without nodes that lead only to them; None if a worker then cannot reach
+        the PS.
+        """
         left = [link for link in self.links if not {*link} & {*switches}]
         ending = reached(self.server, [(v, u) for u, v in left])
         if not ending.issuperset(self.workers):
@@ -143,7 +147,7 @@ def reached(start: str, links: Iterable[DirectedLink]) -> set[str]:
 
 
 def grouped(links: Iterable[DirectedLink], end: int) -> dict[str, list[DirectedLink]]:
-    """The links by the node at one end: 0 is where they begin, 1 where they lead."""
+    """The links by the node at one end: the source for 0, the destination for 1."""
     found: defaultdict[str, list[DirectedLink]] = defaultdict(list)
     for link in links:
         found[link[end]].append(link)

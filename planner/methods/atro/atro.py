@@ -1,8 +1,8 @@
 """ATRO's optimum with a proof, without solving its model: the bound, a construction, and a small model between them.
 
-With one capacity b everywhere the rate is b / t, where t is the most flows on a link, and a wiring for t flows is one
-for more: the optimum is the least t for which a wiring exists. The bound excludes those below, the construction shows
-one, and the small model decides what neither settles.
+With one capacity b everywhere the rate is b / t, where t is the maximum number of flows on a link. A wiring for t flows
+also serves more, so the optimum is the least t for which a wiring exists. The bound excludes smaller t, the
+construction provides a wiring, and the small model decides the remaining cases.
 """
 
 from __future__ import annotations
@@ -35,21 +35,22 @@ from inakit.topo.fabric.variations import with_ina
 
 # -- Wirings that reach, or nearly reach, the bound: aggregators in a tree, and common switches that feed them.
 #
-# A feeder is a common switch that workers enter and that sends their flows over few links, of t flows each, to as
-# many aggregators, each of which spends one port for t flows. Where a feeder's ports are too few to fill its links,
-# other common switches send to it: relays.
+# A feeder is a common switch that workers enter and that sends their flows over few links, of t flows each, to the same
+# number of aggregators, each of which uses one port for t flows. If a feeder has too few ports to fill its links, other
+# common switches send to it: relays.
 
 MIXED, LEVEL = "mixed", "level"
-"""Whether a feeder's aggregators may stand at different distances from the PS (mixed) or not (level). Level routes are
-all shortest paths, which is what ARO plans with."""
+"""Whether a feeder's aggregators may have different distances from the PS (mixed) or not (level). Level routes are all
+shortest paths, as in ARO's plans.
+"""
 
 
 @dataclass(frozen=True)
 class WiringRecipe:
     """A recipe for a wiring. All recipes are tried.
 
-    `aggregators`: how many are used. `server_at_common`: whether the PS is at a common switch. `feeding`: `MIXED` or
-    `LEVEL`. `full`: no feeder has a link that is not full, and no relay has relays.
+    `aggregators`: the number in use. `server_at_common`: whether the PS is at a common switch. `feeding`: `MIXED` or
+    `LEVEL`. `full`: every link of a feeder is full, and no relay has relays.
     """
 
     aggregators: int
@@ -60,9 +61,9 @@ class WiringRecipe:
 
 @dataclass
 class Skeleton:
-    """Switches and their links while a wiring grows, without workers yet.
+    """Switches and their links while a wiring grows, still without workers.
 
-    `parents` are those to which a switch sends, `layer` is its layer, `free` counts its ports that are not used.
+    `parents` are the switches to which a switch sends, `layer` is its layer, `free` counts its unused ports.
     """
 
     cluster: SwitchCluster
@@ -72,7 +73,8 @@ class Skeleton:
     layer: dict[str, int] = field(default_factory=lambda: {SERVER: 0})
     free: dict[str, int] = field(default_factory=dict)
     room: dict[str, int] = field(default_factory=dict)
-    """The flows that a common switch could take in addition. Aggregators are not in it, as they are not limited."""
+    """The number of additional flows that a common switch can take. Aggregators have no entry, as they are not limited.
+    """
 
     @property
     def aggregators(self) -> list[str]:
@@ -83,7 +85,7 @@ class Skeleton:
         return [name for name in self.cluster.common_names if name not in self.parents]
 
     def add(self, switch: str, parents: list[str], room: int | None = None) -> None:
-        """Wire a switch that sends to `parents`; a common one gets `room` for that many flows."""
+        """Wire a switch that sends to `parents`; a common switch gets `room` for this number of flows."""
         self.parents[switch] = parents
         self.layer[switch] = 1 + max(self.layer[parent] for parent in parents)
         self.free[switch] = self.cluster.ports - len(parents)
@@ -94,23 +96,23 @@ class Skeleton:
             self.room[switch] = room
 
     def entries(self, switch: str) -> int:
-        """How many workers could hang from a switch."""
+        """The number of workers that a switch can serve."""
         return min(self.free[switch], self.room.get(switch, self.free[switch]))
 
     @property
     def capacity(self) -> int:
-        """How many workers could hang from all switches together."""
+        """The number of workers that all switches together can serve."""
         return sum(map(self.entries, self.parents))
 
     def may_have_children(self, switch: str) -> bool:
-        """Whether another switch could send to this one, by its ports, its room and the number of layers."""
+        """Whether another switch can send to this one, given its ports, its room and the number of layers."""
         return self.entries(switch) > 0 and self.layer[switch] < self.cluster.layers
 
 
 def construct(cluster: SwitchCluster, t: int) -> ClusterWiring | None:
-    """The wiring of fewest switches with at most `t` flows on every link; None if no recipe leads to one.
+    """The wiring with the fewest switches and at most `t` flows on every link; None if no recipe leads to one.
 
-    Wirings with level feeding, on which ARO's plan has the same rate, go before all others.
+    Wirings with level feeding, on which ARO's plan has the same rate, come first.
     """
     for feeding in (LEVEL, MIXED):
         grown = (grow(cluster, t, recipe) for recipe in recipes(cluster, feeding))
@@ -130,7 +132,7 @@ def recipes(cluster: SwitchCluster, feeding: str) -> Iterator[WiringRecipe]:
 def grow(cluster: SwitchCluster, t: int, recipe: WiringRecipe) -> Skeleton | None:
     """The skeleton of a recipe with the feeders and relays that workers need; None if its aggregators do not fit.
 
-    An aggregator hangs from the first switch that has a port for it, so as near to the PS as it can be.
+    An aggregator connects to the first switch with a free port for it, so as near to the PS as possible.
     """
     skeleton = Skeleton(cluster, t, recipe)
     if recipe.server_at_common:
@@ -149,14 +151,14 @@ def grow(cluster: SwitchCluster, t: int, recipe: WiringRecipe) -> Skeleton | Non
 
 
 def add_feeder(skeleton: Skeleton) -> bool:
-    """Wire the common switch that gains most workers, under the best aggregators for it; returns whether one gains."""
+    """Wire the common switch that gains most workers, under the best aggregators for it; return whether one gains."""
     willing = sorted(filter(skeleton.may_have_children, skeleton.aggregators), key=lambda name: -skeleton.free[name])
     groups = [willing]
     if skeleton.recipe.feeding == LEVEL:
         layers = sorted({skeleton.layer[name] for name in willing})
         groups = [[name for name in willing if skeleton.layer[name] == layer] for layer in layers]
 
-    def gain(links: int) -> int:  # how many more workers a feeder with so many links brings
+    def gain(links: int) -> int:  # the additional workers of a feeder with this number of links
         room, entries = skeleton.t * links, skeleton.cluster.ports - links
         return 0 if skeleton.recipe.full and links > 1 and room > entries else min(room, entries) - links
 
@@ -169,10 +171,10 @@ def add_feeder(skeleton: Skeleton) -> bool:
 
 
 def add_relay(skeleton: Skeleton) -> bool:
-    """Wire a common switch under one whose links hold more flows than its ports take in; returns whether there is one.
+    """Wire a common switch under one whose links hold more flows than its ports receive; return whether there is one.
 
-    It gets the room that the parent's other ports leave, and unless it may have relays itself, no more than its own
-    ports take in.
+    It gets the room that the parent's other ports leave; unless it can have relays itself, at most the number of its
+    own ports.
     """
     own = skeleton.cluster.ports - 1
     extra = {
@@ -191,9 +193,9 @@ def add_relay(skeleton: Skeleton) -> bool:
 
 
 def wiring_of(skeleton: Skeleton) -> ClusterWiring:
-    """The skeleton with its workers, at aggregators first: what these sum costs no more links.
+    """The skeleton with its workers, at aggregators first: their sums need no additional links.
 
-    An aggregator sends one sum to its parent; a common switch sends all that it gets, to its parents in even parts.
+    An aggregator sends one sum to its parent; a common switch sends all its flows to its parents in even parts.
     """
     flows: dict[Link, int] = {}
     number = count(1)
@@ -218,13 +220,13 @@ def wiring_of(skeleton: Skeleton) -> ClusterWiring:
 # -- The optimum.
 
 COUNTING = "counting"
-"""The solver's name in an outcome for which no solver was asked."""
+"""The solver's name in an outcome without a solver."""
 
 
 def optimise(cluster: SwitchCluster, options: SolverOptions | None = None) -> tuple[ClusterWiring, SolverOutcome]:
-    """The wiring with the highest rate, and whether that is proven: "optimal" has a proof for every smaller t.
+    """The wiring with the highest rate, and its proof: "optimal" has a proof for every smaller t.
 
-    The outcome's solver is "counting" where no solver was asked. Raises `SolverError` when the hosts cannot be wired.
+    The outcome's solver is "counting" if no solver was used. Raises `SolverError` when the hosts cannot be wired.
     """
     options = options or SolverOptions()
     started = time.monotonic()
@@ -233,7 +235,7 @@ def optimise(cluster: SwitchCluster, options: SolverOptions | None = None) -> tu
     solver = COUNTING
     least = bisect_left(
         range(cluster.workers + 1), True, lo=1, key=lambda t: most_workers_bound(cluster, t) >= cluster.workers
-    )  # the least t that counting does not exclude
+    )  # the least t that the counting bound does not exclude
     for t in range(least, cluster.workers + 1):
         found: ClusterWiring | str | None = construct(cluster, t)
         if found is None:
@@ -244,7 +246,7 @@ def optimise(cluster: SwitchCluster, options: SolverOptions | None = None) -> tu
             gap = t / unsettled[0] - 1 if unsettled else 0.0
             return found, SolverOutcome(FEASIBLE if unsettled else OPTIMAL, time.monotonic() - started, gap, solver)
         if found == INFEASIBLE:
-            unsettled.clear()  # nor is there one for fewer flows
+            unsettled.clear()  # none exists for fewer flows either
         else:
             unsettled.append(t)
     if unsettled:
@@ -261,15 +263,15 @@ def optimise(cluster: SwitchCluster, options: SolverOptions | None = None) -> tu
 # -- ATRO's wiring as the kit's own types: fabric, problem and plan.
 
 WHOLE_GRADIENT = Job(1, (), (), 548_000)
-"""The job's sizes where none are given; its hosts are filled in."""
+"""The default job sizes; the hosts are filled in."""
 
 
 def design(
     cluster: SwitchCluster, fragment: FragmentFormat, options: Options | None = None, job: Job = WHOLE_GRADIENT
 ) -> Design:
-    """The network and the routes with the highest rate, as far as `plan.outcome` says so. The plan is checked.
+    """The network and the routes with the highest rate, proven where `plan.outcome` says optimal. The plan is checked.
 
-    `job` gives the gradient's size and so on. Raises `SolverError` for a cluster that cannot be wired.
+    `job` gives the gradient's size and other properties. Raises `SolverError` for a cluster that cannot be wired.
     """
     options = options or Options()
     wiring, outcome = optimise(cluster, options.for_solver)
@@ -284,7 +286,7 @@ def design(
 
 
 def fabric_of(cluster: SwitchCluster, wiring: ClusterWiring) -> Fabric:
-    """The fabric of a wiring, with all links optical. Switches that carry nothing are left out.
+    """The fabric of a wiring, with all links optical. Unused switches are omitted.
 
     Layers become tiers upside down: layer 1 is the top tier, so that all routes climb, and only the last hop descends.
     """
@@ -305,9 +307,9 @@ def natural(link: Link) -> tuple[bool, tuple[tuple[str, int], ...]]:
 
 
 def paths_of(cluster: SwitchCluster, wiring: ClusterWiring) -> list[Path]:
-    """A path for every worker along the flows, each of which is taken once.
+    """A path for every worker along the flows, each of which is used once.
 
-    Flows that meet in an aggregator leave it as one: a later one goes on as the first did (ARO's Algorithm 1).
+    Flows that meet in an aggregator leave it as one: a later one continues like the first (ARO's Algorithm 1).
     """
     left = {node: dict(peers) for node, peers in wiring.next_hops.items()}
     rest: dict[str, Path] = {SERVER: (SERVER,)}

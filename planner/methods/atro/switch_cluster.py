@@ -1,7 +1,7 @@
-"""ATRO's input, a reconfigurable cluster, and its result: how the cluster is wired, and the flows on the links.
+"""ATRO's input, a reconfigurable cluster, and its result: the wiring of the cluster and the flows on its links.
 
-Every device is connected to an optical switching device, so any two may be joined by one link, except two hosts:
-workers and the parameter server (PS) have one port each, every switch and aggregator has `ports`.
+Every device is connected to an optical switching device, so one link can join any two devices except two hosts: workers
+and the parameter server (PS) have one port each, every switch and aggregator has `ports`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ Link = tuple[str, str]
 
 @dataclass(frozen=True)
 class SwitchCluster:
-    """The devices: `aggregators` sum flows, `common` switches do not. `layers` is L, the most switches on a way."""
+    """The devices: `aggregators` sum flows, `common` switches do not. `layers` is L, the maximum number of switches on
+    a way.
+    """
 
     aggregators: int
     common: int
@@ -64,7 +66,7 @@ class SwitchCluster:
 
 @dataclass(frozen=True)
 class ClusterWiring:
-    """How the cluster is wired: `flows[u, v]` on the link from u to v, at least 1 (the paper's y), and `layer[u]`, l_u.
+    """A wiring: `flows[u, v]` on the link from u to v, at least 1 (the paper's y), and `layer[u]`, l_u.
 
     Only links that carry flows exist. The PS is `ps`, and its layer counts as 0.
     """
@@ -79,7 +81,7 @@ class ClusterWiring:
 
     @cached_property
     def next_hops(self) -> dict[str, dict[str, int]]:
-        """For every node that sends, its peers and its flows to each of them."""
+        """For every sending node, its peers and its flows to each of them."""
         hops: dict[str, dict[str, int]] = {}
         for (node, peer), count in self.flows.items():
             hops.setdefault(node, {})[peer] = count
@@ -122,44 +124,44 @@ def check_wiring(cluster: SwitchCluster, wiring: ClusterWiring) -> None:
             expect(wiring.layer[node] > wiring.layer[peer], node, "a switch sends to a lower layer (20)")
 
 
-# -- How many workers a cluster can carry at most when links have at most t flows: an upper bound, by counting.
+# -- An upper bound, by counting, on the workers that a cluster can carry when links have at most t flows.
 #
 # Let u be an aggregator with eta ports. It sends one flow over one of them; K_u of the others lead to common switches
-# and bring up to t flows each, the rest bring one flow each, because workers and aggregators send no more. With p
-# flows at the PS, n workers need n - p = sum of (in_u - 1): what is not summed arrives. So, with K links from common
+# and bring up to t flows each, the rest bring one flow each, because workers and aggregators send one. With p flows at
+# the PS, n workers need n - p = sum of (in_u - 1): flows that are not summed arrive. So, with K links from common
 # switches to aggregators, and F flows over them,
 #
 #     n <= p + A (eta - 2) + F - K.
 #
-# Common switches must take those F flows in, one per port. m of them that are joined by at least m - 1 links of their
+# Common switches must receive those F flows, one per port. m of them that are joined by at least m - 1 links of their
 # own have m eta - 2 (m - 1) other ports, for K links and F entries; F <= t K, and K <= A m, because two switches have
 # at most one link. A PS at a common switch takes one more port, and p <= t of the entries; that switch is in layer 1
-# and sends to nobody else, so K <= A (m - 1). A PS at an aggregator has p = 1. Dynamic programming finds the best
+# and has no other destination, so K <= A (m - 1). A PS at an aggregator has p = 1. Dynamic programming finds the best
 # division of the common switches into such groups, and of the aggregators' ports among them.
 #
-# Only clusters of one or two layers have their layers counted, and nothing says that flows must not run in circles.
-# So the bound may lie above what can be wired.
+# Layers are counted only in clusters of one or two layers, and cyclic flows are not excluded. So the bound can exceed
+# the best wiring.
 
 Gains = NDArray[np.int64]
-"""`gains[K]`: the most that F - K and the PS's flows add up to with K links to aggregators."""
+"""`gains[K]`: the maximum of F - K plus the PS's flows with K links to aggregators."""
 
 IMPOSSIBLE = -(1 << 40)
-"""The gain of what cannot be wired, low enough to stay lowest in sums."""
+"""The gain of an impossible wiring, low enough to stay lowest in sums."""
 
 
 def most_workers_bound(cluster: SwitchCluster, t: int) -> float:
-    """A number of workers that no wiring with at most `t` flows on every link exceeds."""
-    # Aggregators of one port lower the bound, so it is also tried without any.
+    """An upper bound on the workers of any wiring with at most `t` flows on every link."""
+    # Aggregators of one port lower the bound, so it is also computed without any.
     most = max(with_aggregators(cluster, t, number) for number in {0, cluster.aggregators})
     hosts = (cluster.aggregators + cluster.common) * cluster.ports - 1
     return max(0, min(most, hosts, few_layers(cluster, t)))
 
 
 def few_layers(cluster: SwitchCluster, t: int) -> float:
-    """The most workers of a cluster with one or two layers; infinite with more layers.
+    """The maximum number of workers of a cluster with one or two layers; infinite with more layers.
 
     Two layers are the PS's switch, and under it switches with nothing but workers. An aggregator under the PS's switch
-    brings `full` workers for one flow, a common switch no more than its link holds.
+    brings `full` workers for one flow, a common switch at most as many as its link holds.
     """
     full = cluster.ports - 1
     if cluster.layers == 1:
@@ -174,13 +176,13 @@ def few_layers(cluster: SwitchCluster, t: int) -> float:
 
 
 def under(ports: int, brought: list[int]) -> int:
-    """The most workers that so many ports bring: a port brings one worker, or a switch with `brought` of them."""
+    """The maximum number of workers on `ports` ports: each has one worker, or a switch with `brought` of them."""
     best = sorted(brought, reverse=True)[: max(0, ports)]
     return sum(max(1, workers) for workers in best) + max(0, ports - len(best))
 
 
 def with_aggregators(cluster: SwitchCluster, t: int, aggregators: int) -> int:
-    """The bound where so many aggregators are in use."""
+    """The bound with this number of aggregators in use."""
     width = aggregators * max(0, cluster.ports - 1) + 1
     free = [group(cluster, t, aggregators, m, width) for m in range(cluster.common + 1)]
     top = [group(cluster, t, aggregators, m, width, has_server=True) for m in range(cluster.common + 1)]

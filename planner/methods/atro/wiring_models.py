@@ -8,8 +8,8 @@ Where the printed text is garbled or incomplete:
 
 - (3): y is at least 0; the scan's "> 0" would put a flow on every pair.
 - (13): what enters u is y_v^u, from v, and what leaves it y_u^v'.
-- (14): (y_u^v + y_v^u) r <= b_u^v. From u to v go reduction flows, y_u^v, and on the reversed routes what is
-  disseminated to the y_v^u. b_u^v is that direction's capacity: were it shared with the other direction, a worker could
+- (14): (y_u^v + y_v^u) r <= b_u^v. From u to v go reduction flows, y_u^v, and on the reversed routes the results
+  for the y_v^u. b_u^v is that direction's capacity: were it shared with the other direction, a worker could
   send at half of its link's rate at most, and the paper reports the full one.
 - No equation says that workers send, and without one y = 0 is optimal for any r. As in ARO's (5), a worker sends one
   flow; it receives none, and the PS sends none.
@@ -31,7 +31,7 @@ from inakit.planner.solvers import run, solve
 
 
 def optimise_printed(cluster: SwitchCluster, options: SolverOptions) -> tuple[ClusterWiring, SolverOutcome]:
-    """The wiring with the highest rate. Raises `SolverError` when the cluster cannot be wired at all.
+    """The wiring with the highest rate. Raises `SolverError` when the cluster cannot be wired.
 
     Capacities are one unit, so that y r <= b is y <= t. Links with x = 1 that carry no flow are removed (III-C).
     """
@@ -89,9 +89,10 @@ def optimise_printed(cluster: SwitchCluster, options: SolverOptions) -> tuple[Cl
 
 
 def sum_or_forward(model: pulp.LpProblem, cluster: SwitchCluster, u: str, sent: Any, received: Any, most: int) -> None:
-    """An aggregator sends one flow at most (9), and one exactly if it gets any (10); a common switch what it gets (13).
+    """An aggregator sends at most one flow (9), exactly one if it receives any (10); a common switch sends what it gets
+    (13).
 
-    `most` is a number of flows that no switch exceeds.
+    `most` is an upper bound on the flows of a switch.
     """
     if u in cluster.aggregator_names:
         model += sent <= 1, f"sum_is_one_flow_{u}"  # (9)
@@ -102,14 +103,15 @@ def sum_or_forward(model: pulp.LpProblem, cluster: SwitchCluster, u: str, sent: 
 
 
 def flows_of(y: Mapping[Link, Any]) -> dict[Link, int]:
-    """The links that carry flows in a solution, and how many."""
+    """The links that carry flows in a solution, and their numbers of flows."""
     return {link: flows for link, found in y.items() if (flows := round(found.varValue)) > 0}
 
 
-# -- The same decision with workers counted instead of named: can the cluster be wired for t flows per link?
+# -- The same decision with counted instead of named workers: can the cluster be wired for t flows per link?
 #
-# Workers are interchangeable, so a switch needs only their number. Switches of a kind are too, so they may be ordered
-# by it. What remains are pairs of switches. This model settles the cases between the bound and the construction.
+# Workers are interchangeable, so a switch needs only their number. Switches of a kind are interchangeable too, so they
+# can be ordered by this number. Pairs of switches remain. This model decides the cases between the bound and the
+# construction.
 
 UNKNOWN = "unknown"
 
@@ -126,7 +128,7 @@ class Compact:
 
 
 def decide(cluster: SwitchCluster, t: int, options: SolverOptions) -> ClusterWiring | str:
-    """A wiring with at most `t` flows on any link; `INFEASIBLE` if none exists, `UNKNOWN` if that stays open."""
+    """A wiring with at most `t` flows on any link; `INFEASIBLE` if none exists, `UNKNOWN` if this stays open."""
     compact = build(cluster, t)
     model = compact.model
     model += pulp.lpSum(compact.w.values()) == cluster.workers, "all_workers"
@@ -136,12 +138,12 @@ def decide(cluster: SwitchCluster, t: int, options: SolverOptions) -> ClusterWir
     number = count(1)  # workers are named in the order of their switches
     flows = flows_of(compact.y) | flows_of({(u, SERVER): p for u, p in compact.p.items()})
     flows |= {(f"w{next(number)}", u): 1 for u, w in compact.w.items() for _ in range(round(w.varValue))}
-    # Layers need not be whole: they differ by 1 at least, and so do their floors.
+    # Layers need not be integral: they differ by at least 1, and so do their floors.
     return ClusterWiring(flows, {u: floor(layer.varValue + 1e-6) for u, layer in compact.layer.items()})
 
 
 def build(cluster: SwitchCluster, t: int) -> Compact:
-    """The constraints of a wiring with at most `t` flows on any link. The caller adds how many workers there are."""
+    """Build the constraints of a wiring with at most `t` flows on any link. The caller adds the number of workers."""
     model = pulp.LpProblem("atro_compact", pulp.LpMinimize)
     n_s, eta, layers = cluster.switch_names, cluster.ports, cluster.layers
     pairs = list(permutations(n_s, 2))
@@ -168,6 +170,6 @@ def build(cluster: SwitchCluster, t: int) -> Compact:
         model += y[u, v] <= (1 if u in cluster.aggregator_names else t) * a[u, v], f"sends_{u}_{v}"
         model += layer[v] + 1 <= layer[u] + layers * (1 - a[u, v]), f"to_a_lower_layer_{u}_{v}"
     for kind in (cluster.aggregator_names, cluster.common_names):
-        for u, v in pairwise(kind):  # the first has most workers, so that the solver need not try others
+        for u, v in pairwise(kind):  # the first has most workers, which removes symmetric solutions
             model += w[u] >= w[v], f"interchangeable_{u}_{v}"
     return Compact(model, w, p, y, layer)

@@ -1,9 +1,9 @@
-"""GOAT: the gradient in sub-models, each summed exclusively at the switches that have memory for all of it (KRGS).
+"""GOAT: the gradient in sub-models, each summed only at switches that have memory for all of it (KRGS).
 
 A switch's memory is its aggregator slots, and a sub-model takes one for each of its fragments. Every gradient is summed
 at most once, as in `inakit.planner.trees.summed_once`. To a switch that is on none of their shortest paths, gradients
-make a detour, if up-down routing lets them go on from there. Sub-models for which no switch has memory go to the PS
-unaggregated, as Eq. (1) allows.
+make a detour, if up-down routing allows them to continue from there. Sub-models for which no switch has memory go to
+the PS unaggregated, as Eq. (1) allows.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ from inakit.topo.fabric.up_down import is_up_down, up_down_paths
 
 
 def partition(model: str, fragments: int, most: int) -> list[int]:
-    """The fragments of each sub-model, at most `most` of them: consecutive layers, the largest as small as can be.
+    """The fragments of each sub-model, at most `most` of them: consecutive layers, with the smallest possible maximum.
 
-    A gradient without a model is cut into equal parts. A layer that is less than a fragment may count with its
-    neighbour.
+    A gradient without a model is cut into equal parts. A layer smaller than a fragment can count with its neighbour.
     """
     sizes = [layer.parameters for layer in find_model(model).layers] if model else [1] * min(most, fragments)
     parts = split(fragments, [size / sum(sizes) for size in grouped(sizes, most)])
@@ -47,13 +46,13 @@ def partition(model: str, fragments: int, most: int) -> list[int]:
 
 
 def grouped(sizes: Sequence[int], most: int) -> list[int]:
-    """The sums of consecutive sizes in at most `most` groups, of which the largest is as small as can be."""
+    """The sums of consecutive sizes in at most `most` groups, with the smallest possible maximum."""
     limits = range(max(sizes), sum(sizes) + 1)
     return filled(sizes, limits[bisect_left(limits, True, key=lambda limit: len(filled(sizes, limit)) <= most)])
 
 
 def filled(sizes: Sequence[int], limit: int) -> list[int]:
-    """The sums of consecutive sizes in groups that are each filled as far as `limit` allows."""
+    """The sums of consecutive sizes in groups, each filled up to `limit`."""
     groups = [0]
     for size in sizes:
         if groups[-1] + size > limit:
@@ -66,7 +65,7 @@ def filled(sizes: Sequence[int], limit: int) -> list[int]:
 class GoatOptions(Options):
     """The gradient is cut into at most `sub_models`, each a tree: between layers of the model, or into equal parts.
 
-    `objective` is `traffic`, Eq. (1), or `saved`, Eq. (4). `roundings` are drawn.
+    `objective` is `traffic`, Eq. (1), or `saved`, Eq. (4). `roundings` is the number of random roundings.
     """
 
     sub_models: int = 8
@@ -90,7 +89,7 @@ class SubModel(NamedTuple):
 
 
 def plan(problem: Problem, options: GoatOptions) -> Plan:
-    """GOAT's plan. Jobs are planned one after another, each with the slots that are left."""
+    """GOAT's plan. Jobs are planned in turn, each with the remaining slots."""
     started = time.monotonic()
     taken: Counter[Inp] = Counter()
     parts, trees = [], []
@@ -101,7 +100,7 @@ def plan(problem: Problem, options: GoatOptions) -> Plan:
         parts += own
         for g, part in enumerate(own):
             tree = sub_tree(problem.fabric, part, reached, found, g, options.seed)
-            owned = []  # by each aggregator: a slot for every fragment
+            owned = []  # for each aggregator, a slot for every fragment
             for aggregator in tree.aggregators:
                 inp = aggregator.switch, aggregator.pipeline
                 owned.append(replace(aggregator, first_slot=taken[inp], slots=part.fragments))
@@ -124,14 +123,14 @@ def sub_models(problem: Problem, task: SplitTask, most: int) -> list[SubModel]:
 
 
 Reached = dict[str, list[Way]]
-"""By switch, every way of a worker to an INP of it."""
+"""For each switch, every way of a worker to one of its INPs."""
 
 
 def instance(fabric: Fabric, parts: Sequence[SubModel], taken: Counter[Inp]) -> tuple[Gina, dict[str, Reached]]:
-    """GINA of one task, with a group for each worker; and by worker and node, in the order of GINA's nodes, the ways.
+    """GINA of one task, with a group for each worker; and the ways by worker and node, in the order of GINA's nodes.
 
-    Slots belong to pipelines, and where a task has more workers than a sum has bits, it may need several sums. So a
-    switch has the room of its fullest pipeline, divided by the sums that the task may need.
+    Slots belong to pipelines, and if a task has more workers than a sum has bits, it can need several sums. So a switch
+    has the room of its fullest pipeline, divided by the number of sums that the task can need.
     """
     task = parts[0].task
     entrances = {worker: entrance(fabric, worker) for worker in task.job.workers}
@@ -155,7 +154,7 @@ def instance(fabric: Fabric, parts: Sequence[SubModel], taken: Counter[Inp]) -> 
 
 
 def reach(fabric: Fabric, task: SplitTask, worker: str) -> Reached:
-    """The ways of a worker to the switches that sum; workers that enter the network at the same place share them."""
+    """The ways of a worker to the switches that sum; workers with the same entrance to the network share them."""
     found: Reached = {}
     for way in ways(fabric, task, worker):
         if way.inp:
@@ -167,7 +166,7 @@ def reach(fabric: Fabric, task: SplitTask, worker: str) -> Reached:
 
 
 def detours_to(fabric: Fabric, task: SplitTask, worker: str, switch: str) -> Iterator[Way]:
-    """Ways to a switch from which the PS can be reached, however the sum or its parts go on."""
+    """Ways to a switch from which the PS can be reached, on whichever path the sum or its parts continue."""
     onward = list(task.unfolded.paths(switch)) if switch in task.unfolded.next_hops else []
     for path in up_down_paths(fabric, worker, switch) if onward else []:
         if all(is_up_down(fabric, path + rest[1:]) for rest in onward):
@@ -175,7 +174,7 @@ def detours_to(fabric: Fabric, task: SplitTask, worker: str, switch: str) -> Ite
 
 
 def hops(task: SplitTask, node: str) -> int:
-    """The links on a way from a node to the PS. All shortest up-down paths have as many."""
+    """The links on a way from a node to the PS. All shortest up-down paths have the same number."""
     return len(onward_path(task, node, random.Random(0))) - 1
 
 
@@ -190,7 +189,7 @@ def onward_path(task: SplitTask, node: str, draw: random.Random) -> Path:
 def sub_tree(
     fabric: Fabric, part: SubModel, reached: dict[str, Reached], found: GradientSchedule, g: int, seed: int
 ) -> AggregationTree:
-    """The tree of sub-model g, without slots yet. Ways are drawn by a hash of the seed and who takes them."""
+    """The tree of sub-model g, still without slots. Ways are drawn by a hash of the seed and the flow."""
     task = part.task
     switches = [*next(iter(reached.values())), None]
     chosen, onward = [], {}

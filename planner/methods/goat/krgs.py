@@ -1,9 +1,9 @@
-"""GINA, the problem of GOAT's section III, its model and KRGS, which solves it: where sub-models' gradients are summed.
+"""GINA, the problem of GOAT's section III: its model, and KRGS, which decides where sub-models' gradients are summed.
 
-Both of its objectives have one form: a worker's gradient costs `Costs.send` a byte, a sum `Costs.forward`. Eq. (1)
-minimises the traffic. Eq. (4) maximises what aggregation saves of it; the paper holds that this is the same. It is not:
-the difference, Eq. (2), is no constant, because it contains y_w^s D_w(s). So Eq. (4) takes no notice of how far workers
-have to send, and prefers the switches that are furthest from the PS.
+Both objectives have one form: a byte of a worker's gradient costs `Costs.send`, a byte of a sum `Costs.forward`. Eq.
+(1) minimises the traffic. Eq. (4) maximises the traffic that aggregation saves; the paper claims that both are
+equivalent. They are not: the difference, Eq. (2), is not constant, because it contains y_w^s D_w(s). So Eq. (4) ignores
+how far workers have to send, and prefers the switches that are furthest from the PS.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Gina:
     """Sub-models g, groups of workers w, and nodes s, of which the PS (alpha) is the last.
 
     Workers that are equally far from every node form one group of `workers[w]`: an optimum sends them all alike.
-    `distance[w, s]` is D_w(s) in links, infinite where there is no way; `onward[s]` is D_s(alpha), 0 for the PS.
+    `distance[w, s]` is D_w(s) in links, infinite if there is no way; `onward[s]` is D_s(alpha), 0 for the PS.
     """
 
     sizes: FloatArray
@@ -48,9 +48,9 @@ class Gina:
         if self.distance.shape != (groups, nodes) or self.onward.shape != (nodes,):
             raise InputError(f"distances {self.distance.shape} and {self.onward.shape}: expected {(groups, nodes)}")
         if not np.isfinite(self.distance[:, -1]).all() or self.onward[-1] or np.isfinite(self.memory[-1]):
-            raise InputError("the last node is the PS: in reach of all workers, 0 links from itself, without a limit")
+            raise InputError("the last node must be the PS: reachable by all workers, 0 links from itself, unlimited")
         if not (self.sizes > 0).all():
-            raise InputError("a sub-model of no size: leave it out")
+            raise InputError("a sub-model of no size: omit it")
 
     @property
     def server(self) -> int:
@@ -64,19 +64,21 @@ class Gina:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a byte costs: `send[w, s]` from a worker to a node that sums it, `forward[s]` of a sum on to the PS."""
+    """The cost per byte: `send[w, s]` from a worker to a node that sums it, `forward[s]` for a sum from there to the
+    PS.
+    """
 
     send: FloatArray
     forward: FloatArray
 
 
 def traffic(gina: Gina) -> Costs:
-    """The costs of Eq. (1): a byte costs the links that it takes."""
+    """The costs of Eq. (1): a byte costs the number of its links."""
     return Costs(gina.distance, gina.onward)
 
 
 def unsaved(gina: Gina) -> Costs:
-    """The costs of Eq. (4): what aggregation saves, as its negative."""
+    """The costs of Eq. (4): the negative of the saving by aggregation."""
     return Costs(np.where(np.isfinite(gina.distance), -gina.onward, np.inf), gina.onward)
 
 
@@ -86,7 +88,7 @@ OBJECTIVES: dict[str, Callable[[Gina], Costs]] = {"traffic": traffic, "saved": u
 
 @dataclass(frozen=True)
 class GradientSchedule:
-    """A solution: `x[g, s]` says which nodes sum a sub-model, `y[w, g]` which of them a worker (not a group) uses."""
+    """A solution: `x[g, s]` are the nodes that sum a sub-model, `y[w, g]` the node that a worker (not a group) uses."""
 
     x: BoolArray
     y: IntArray
@@ -108,7 +110,7 @@ def value(gina: Gina, schedule: GradientSchedule, costs: Costs | None = None) ->
 
 
 def fits(gina: Gina, x: NDArray[Any]) -> bool:
-    """Whether no node's sub-models take more than its memory."""
+    """Whether every node has memory for its sub-models."""
     return bool((gina.sizes @ x <= gina.memory * (1 + 1e-9)).all())
 
 
@@ -118,7 +120,9 @@ def fits(gina: Gina, x: NDArray[Any]) -> bool:
 def solved(
     gina: Gina, costs: Costs, options: SolverOptions, *, relaxed: bool
 ) -> tuple[Fractions, float, SolverOutcome]:
-    """The solution of Eq. (1) or (4), by its costs, with its value. Ways no better than that to the PS are left out."""
+    """The solution of Eq. (1) or (4), given its costs, and its value. Ways no better than the way to the PS are
+    omitted.
+    """
     program = pulp.LpProblem("gina", pulp.LpMinimize)
 
     # Sets
@@ -126,7 +130,7 @@ def solved(
     S = range(alpha)  # noqa: N806
     ways = [(w, s) for w in W for s in (*S, alpha) if s == alpha or costs.send[w, s] < costs.send[w, alpha]]
 
-    # Variables. Where x is whole, some whole y is best, so y may be continuous.
+    # Variables. If x is integral, some integral y is optimal, so y can be continuous.
     category = pulp.LpContinuous if relaxed else pulp.LpBinary
     x = {(g, s): program.add_variable(f"x_{g}_{s}", 0, 1, category) for g in G for s in (*S, alpha)}
     y = {(w, g, s): program.add_variable(f"y_{w}_{g}_{s}", 0, 1) for g in G for w, s in ways}
@@ -156,10 +160,10 @@ def solved(
 
 
 def relax(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Fractions, float]:
-    """The optimum of the linear relaxation, and its value: no schedule has a lower one.
+    """The optimum of the linear relaxation, and its value, a lower bound for every schedule.
 
-    Sub-models of equal size are joined into one. What is best for it is, for each of them, also an optimum of Eq. (1)
-    or (4).
+    Sub-models of equal size are joined into one. Its optimum, used for each of them, is also an optimum of Eq. (1) or
+    (4).
     """
     sizes, place, counts = np.unique(gina.sizes, return_inverse=True, return_counts=True)
     found, least, _ = solved(replace(gina, sizes=sizes * counts), costs, options, relaxed=True)
@@ -171,35 +175,34 @@ def optimum(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[GradientS
     return GradientSchedule(found.x > 0.5, found.y.argmax(axis=2)[gina.group_of]), outcome
 
 
-# -- What KRGS's rounding leaves to do: no switch may hold more than its memory, and no worker should pass a cheaper
-# sum.
+# -- Repair after KRGS's rounding: no switch may exceed its memory, and no worker should pass a cheaper sum.
 #
-# Given where a sub-model is summed, every worker does best with its cheapest node, so only x is searched. Sums are
-# taken from switches that are too full, first those whose loss costs least a byte. Then single sums are added,
-# dropped, moved and exchanged as long as that lowers the cost.
+# Given the nodes that sum a sub-model, the cheapest node is the best for every worker, so only x is searched. Sums are
+# removed from switches that are too full, first those whose loss costs least per byte. Then single sums are added,
+# dropped, moved and exchanged as long as this lowers the cost.
 
 LEAST_GAIN = 1e-9
-"""Relative; a gain below it is rounding."""
+"""Relative: a smaller gain is rounding."""
 PASSES = 20
-"""The most passes over all changes."""
+"""The maximum number of passes over all changes."""
 
 Change = tuple[tuple[int, int], ...]
 """Pairs (g, s) of which x changes between 0 and 1."""
 
 
 def repair(gina: Gina, schedule: GradientSchedule, costs: Costs) -> GradientSchedule:
-    """A schedule within all memory, which no change of `LocalSearch.changes` makes cheaper."""
+    """A schedule within all memory that no change of `LocalSearch.changes` makes cheaper."""
     search = LocalSearch(gina, costs, schedule.x)
     for s in range(gina.server):
         search.turn(search.made_room(s, ()))
-    for _ in range(PASSES):  # every change that pays is made as it is met
+    for _ in range(PASSES):  # every change that pays is made at once
         if not [search.turn(change) for change in search.changes() if search.pays(change)]:
             break
     return search.schedule()
 
 
 class LocalSearch:
-    """The nodes that sum each sub-model, what each sub-model costs, and the memory that is left."""
+    """The nodes that sum each sub-model, the cost of each sub-model, and the remaining memory."""
 
     def __init__(self, gina: Gina, costs: Costs, x: BoolArray) -> None:
         self.gina, self.costs = gina, costs
@@ -211,7 +214,7 @@ class LocalSearch:
         self.least_gain = LEAST_GAIN * max(map(abs, self.cost))
 
     def cost_of(self, g: int, row: BoolArray) -> float:
-        """A sub-model's cost, summed at the nodes of `row`. The cost of a byte there is worked out once."""
+        """A sub-model's cost if the nodes of `row` sum it. The cost per byte is cached."""
         key = row.tobytes()
         if key not in self.known:
             sent = self.gina.workers @ self.costs.send[:, row].min(axis=1)
@@ -219,7 +222,7 @@ class LocalSearch:
         return float(self.gina.sizes[g]) * self.known[key]
 
     def made_room(self, s: int, change: Change) -> Change:
-        """The change, and with it the sums that switch s then has to give up: the least loss a byte first."""
+        """The change, and the sums that switch s then has to give up: those with the least loss per byte first."""
         held = np.flatnonzero(self.x[:, s]).tolist()
         for g in sorted(held, key=lambda g: self.loss(g, s)):
             if self.has_room(change, s):
@@ -231,7 +234,7 @@ class LocalSearch:
         return float(-self.gain(((g, s),)) / self.gina.sizes[g])
 
     def changes(self) -> Iterator[Change]:
-        """All changes: a sum less; one more, with room made for it; one at another switch; two that change places."""
+        """All changes: remove a sum; add one and make room for it; move one to another switch; exchange two."""
         models, switches = range(len(self.x)), range(self.gina.server)
         for g, s in product(models, switches):
             yield ((g, s),) if self.x[g, s] else self.with_others_moved(self.made_room(s, ((g, s),)))
@@ -242,7 +245,7 @@ class LocalSearch:
                 yield (g, s), (g, t), (h, t), (h, s)
 
     def with_others_moved(self, change: Change) -> Change:
-        """The change, and for each sum that had to go the best other switch with room, if one is better than none."""
+        """The change, and for each removed sum the best other switch with room, if it is better than none."""
         for g, s in change[1:]:
             places = [(g, t) for t in range(self.gina.server) if t != s and not self.x[g, t]]
             free = [place for place in places if self.has_room((*change, place), place[1])]
@@ -253,7 +256,7 @@ class LocalSearch:
         return self.gain(change) > self.least_gain and all(self.has_room(change, s) for _, s in change)
 
     def has_room(self, change: Change, s: int) -> bool:
-        """Whether switch s holds all that it has after the change."""
+        """Whether switch s has memory for all its sums after the change."""
         taken = sum(self.gina.sizes[g] * (-1 if self.x[g, s] else 1) for g, t in change if t == s)
         return bool(self.room[s] - taken >= -LEAST_GAIN * self.gina.memory[s])
 
@@ -261,7 +264,7 @@ class LocalSearch:
         return sum(self.cost[g] - self.cost_of(g, row) for g, row in self.turned(change).items())
 
     def turned(self, change: Change) -> dict[int, BoolArray]:
-        """By sub-model, its row of x after the change."""
+        """For each sub-model, its row of x after the change."""
         rows: dict[int, BoolArray] = {}
         for g, s in change:
             row = rows.setdefault(g, self.x[g].copy())
@@ -287,18 +290,18 @@ class LocalSearch:
 
 # -- KRGS, GOAT's Algorithm 1: the relaxation of GINA, rounded at random twice, and then repaired.
 #
-# The paper's k(g) is the rounded-down sum of x~, and a sub-model has as many knapsacks, of which each chooses a
-# switch. Two places do not hold as printed. Line 17's probabilities can sum to more than 1, where a worker's switches
-# of several knapsacks are all chosen: they are then divided by their sum. And Lemma 4 asks for the best packing,
-# which is hard to find; the packing of `knapsacks` is enough for it.
+# The paper's k(g) is the rounded-down sum of x~; a sub-model has this number of knapsacks, and each chooses a switch.
+# Two places do not hold as printed. Line 17's probabilities can sum to more than 1 if a worker's switches of several
+# knapsacks are all chosen: they are then divided by their sum. And Lemma 4 asks for the best packing, which is hard to
+# find; the packing of `knapsacks` is sufficient for it.
 
 TINY = 1e-9
-"""What counts as 0, beside sums of fractions."""
+"""Smaller values count as 0 beside sums of fractions."""
 
 
 @dataclass(frozen=True)
 class KrgsOptions:
-    """`roundings` are drawn and repaired, and the best one is taken. `objective` is a name of `OBJECTIVES`."""
+    """`roundings` are drawn and repaired, and the best is kept. `objective` is a name of `OBJECTIVES`."""
 
     seed: int = 0
     roundings: int = 10
@@ -307,7 +310,7 @@ class KrgsOptions:
 
     def __post_init__(self) -> None:
         if self.roundings < 1:
-            raise InputError(f"{self.roundings} roundings: at least 1 is expected")
+            raise InputError(f"{self.roundings} roundings: give at least 1")
         if self.objective not in OBJECTIVES:
             raise unknown_name("objective", self.objective, OBJECTIVES)
 
@@ -325,7 +328,7 @@ def schedule(gina: Gina, options: KrgsOptions) -> tuple[GradientSchedule, Solver
 
 
 def round_off(gina: Gina, fractions: Fractions, draw: np.random.Generator) -> GradientSchedule:
-    """Steps 2 and 3 of Algorithm 1. Switches may get more than their memory (Theorem 6 says how much)."""
+    """Steps 2 and 3 of Algorithm 1. Switches can exceed their memory (Theorem 6 bounds the excess)."""
     x = np.zeros(fractions.x.shape, bool)
     y = np.zeros((len(gina.group_of), len(gina.sizes)), np.int64)
     for g in range(len(gina.sizes)):
@@ -340,9 +343,9 @@ def round_off(gina: Gina, fractions: Fractions, draw: np.random.Generator) -> Gr
 def knapsacks(fractions: FloatArray) -> list[IntArray]:
     """The indices of the positive fractions in floor(sum) knapsacks, the largest first, each where the sum is least.
 
-    Then every knapsack has at least 0.5, as Lemma 4 wants. If one had less, then so had every other one before its last
-    fraction, if it has several; and as that fraction is no larger than those before it, the sum stays below 1, as it
-    does for a knapsack with a single one. All k together would have less than k.
+    Then every knapsack has at least 0.5, as Lemma 4 requires. If one had less, then so had every other one before its
+    last fraction, if it has several; and as that fraction is no larger than those before it, the sum stays below 1, as
+    it does for a knapsack with a single one. All k together would have less than k.
     """
     sacks: list[list[int]] = [[] for _ in range(int(fractions.sum() + TINY))]
     sums = np.zeros(len(sacks))

@@ -1,7 +1,7 @@
-"""The slots of switches that all trees share, as under ATP and ESA, while packets arrive one by one.
+"""A simulation of switch slots that all trees share, as under ATP and ESA, packet by packet.
 
-The rules of a slot are those of `p4/ina.p4`. Slots have nothing to do with one another: each is a lane of the
-arrays, and packets of several lanes are handled at once.
+The rules of a slot are those of `p4/ina.p4`. Slots are independent of one another: each is a lane of the arrays, and
+packets of several lanes are processed at once.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ PS = -1
 """The place of the PS where switches have numbers from 0."""
 
 FREE = -1
-"""The fragment of a slot that holds none."""
+"""The fragment number of a free slot."""
 
 
 @dataclass(frozen=True)
 class SlotTree:
-    """Where packets go: from each worker, and from each switch that sums, to the next such switch or to `PS`.
+    """The destinations of packets: for each worker and each switch that sums, the next such switch or `PS`.
 
     `entry` and `onward` are the next switches by worker and by switch; `entry_links` and `onward_links` count the
     links.
@@ -40,7 +40,7 @@ class SlotTree:
 
     @property
     def below(self) -> IntArray:
-        """By switch, the number of workers whose packets pass it."""
+        """For each switch, the number of workers whose packets pass it."""
         counts = np.zeros(len(self.onward), np.int64)
         for first in self.entry.tolist():
             switch = first
@@ -52,10 +52,10 @@ class SlotTree:
 
 @dataclass(frozen=True)
 class Sharing:
-    """How slots are shared: a name of `inakit.planner.core.slot_policies`, and the fragments' priority.
+    """The rules by which slots are shared: a name of `inakit.planner.core.slot_policies`, and the fragments' priority.
 
-    `flushed`: the last packet of a fragment that passes a switch makes its partial sum leave, as a packet that is sent
-    again does. Without it, a sum whose other parts went to the PS stays in its slot for ever.
+    `flushed`: the last packet of a fragment that passes a switch sends its partial sum on, like a retransmitted packet.
+    Without it, a sum whose other parts went to the PS stays in its slot forever.
     """
 
     policy: str
@@ -69,7 +69,7 @@ class Sharing:
 
 @dataclass
 class SlotCounts:
-    """What happened, in fragments: `transfers` over links, `ingress` at the PS, and events of `p4/ina.p4`."""
+    """Counts in fragments: `transfers` over links, `ingress` at the PS, and events of `p4/ina.p4`."""
 
     transfers: float = 0
     ingress: float = 0
@@ -85,7 +85,7 @@ class SlotCounts:
 
 @dataclass
 class LanePackets:
-    """Packets of different lanes: of each the switch to which it comes, its fragment, and the workers summed in it.
+    """Packets of different lanes: for each the switch at which it arrives, its fragment, and the workers summed in it.
 
     `partial` marks sums of a part of the workers below, which pass by without being summed again.
     """
@@ -109,7 +109,7 @@ class LanePackets:
 class Slots:
     """The state of all lanes. `holds[s, lane]` is the fragment in switch s, or `FREE`.
 
-    `workers` and `priority`, of the same shape, are what is known of that fragment. `below` is that of the tree.
+    `workers` and `priority`, of the same shape, belong to that fragment. `below` is that of the tree.
     """
 
     tree: SlotTree
@@ -126,7 +126,7 @@ class Slots:
 
     @classmethod
     def of(cls, tree: SlotTree, sharing: Sharing, lanes: int, fragments: int) -> Slots:
-        """Free slots for so many lanes, each with so many fragments."""
+        """Free slots for a number of lanes, each with the given number of fragments."""
         shape = len(tree.onward), lanes
         return cls(
             tree,
@@ -140,7 +140,7 @@ class Slots:
         )
 
     def send(self, worker: IntArray, lane: IntArray, fragment: IntArray) -> None:
-        """Send one worker's fragment in each of some lanes, and whatever it sets free, as far as they come."""
+        """Send one worker's fragment in each of some lanes, and forward all packets that it releases."""
         self.counts.transfers += int(self.tree.entry_links[worker].sum())
         ones = np.ones(len(lane), np.int64)
         packets = LanePackets(self.tree.entry[worker], lane, fragment, ones, np.zeros(len(lane), bool))
@@ -154,7 +154,7 @@ class Slots:
         return replace(packets, at=self.tree.onward[packets.at])
 
     def arrive(self, packets: LanePackets) -> None:
-        """Count packets at the PS. When it has all of a fragment, the result frees the slots that wait for it."""
+        """Count packets at the PS. When all of a fragment has arrived, the result frees the slots that wait for it."""
         self.counts.ingress += len(packets.lane)
         np.add.at(self.received, (packets.lane, packets.fragment), packets.workers)
         if self.sharing.rules.until_result:
@@ -163,7 +163,7 @@ class Slots:
             self.holds[:, whole.lane] = np.where(held == whole.fragment, FREE, held)
 
     def through(self, packets: LanePackets) -> LanePackets:
-        """The packets that leave the switches to which these come, by the cases of the P4 program in its order."""
+        """The packets that leave the switches at which these arrive, by the cases of the P4 program in its order."""
         here = packets.at, packets.lane
         np.add.at(self.passed, (*here, packets.fragment), packets.workers)
         last = (self.passed[*here, packets.fragment] == self.below[packets.at]) & self.sharing.flushed
@@ -182,7 +182,7 @@ class Slots:
         )
 
     def claim(self, packets: LanePackets) -> None:
-        """Put each packet into its slot, which is free."""
+        """Put each packet into its slot, which must be free."""
         here = packets.at, packets.lane
         self.counts.added += len(packets.lane)
         self.holds[here] = packets.fragment
@@ -195,7 +195,7 @@ class Slots:
         self.workers[packets.at, packets.lane] += packets.workers
 
     def sums(self, packets: LanePackets, hurries: BoolArray) -> LanePackets:
-        """The sums that leave: those that are whole now, and partial ones whose last packet has passed."""
+        """The sums that leave: complete ones, and partial ones whose last packet has passed."""
         whole = self.workers[packets.at, packets.lane] == self.below[packets.at]
         self.counts.completed += int(whole.sum())
         partial = self.take_out(packets.only(hurries & ~whole))
@@ -205,7 +205,7 @@ class Slots:
         return together(partial, replace(done, workers=self.below[done.at]))
 
     def take_out(self, packets: LanePackets) -> LanePackets:
-        """Take the partial sums of these packets' slots out, which leaves the slots free."""
+        """Remove the partial sums from these packets' slots, which become free."""
         here = packets.at, packets.lane
         self.counts.flushed += len(packets.lane)
         leaving = self.held(packets)
@@ -213,16 +213,16 @@ class Slots:
         return leaving
 
     def held(self, packets: LanePackets) -> LanePackets:
-        """What the slots of these packets hold, as partial sums."""
+        """The contents of these packets' slots, as partial sums."""
         here = packets.at, packets.lane
         everything = np.ones(len(packets.lane), bool)
         return LanePackets(packets.at, packets.lane, self.holds[here], self.workers[here], everything)
 
     def contest(self, packets: LanePackets) -> LanePackets:
-        """What leaves where a packet finds its slot busy.
+        """The packets that leave when a packet finds its slot busy.
 
-        That is the packet, or what the slot held if the packet has a higher priority. What stays in its slot against a
-        packet has half of its priority left.
+        This is the packet itself, or the slot's contents if the packet has a higher priority. Contents that keep their
+        slot against a packet lose half of their priority.
         """
         preempts = self.priority[packets.at, packets.lane] < self.sharing.priority
         preempts &= self.sharing.rules.evicts
@@ -235,7 +235,7 @@ class Slots:
         return together(refused, evicted)
 
     def drain(self) -> None:
-        """Send the partial sums that are left in the end to the PS."""
+        """Send the remaining partial sums to the PS at the end."""
         at, lane = np.nonzero((self.holds != FREE) & (self.workers < self.below[:, None]))
         nothing = np.zeros(len(at), np.int64)
         packets = self.take_out(LanePackets(at, lane, nothing, nothing, np.ones(len(at), bool)))
@@ -253,16 +253,16 @@ def together(*packets: LanePackets) -> LanePackets:
     return LanePackets(*(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in some), strict=True)))
 
 
-# -- A gradient that workers send at rates of their own, through switches whose slots all trees share.
+# -- A gradient that workers send at their own rates, through switches whose slots all trees share.
 #
-# Fragment i finds slot i mod N in every switch. A simulation takes some of the slots (`shared_slots`) and goes
-# through their packets in the order of time. Links take no time: at 10 Gbit/s a gradient is on its way for 0.2 s, a
-# packet for microseconds.
+# Fragment i finds slot i mod N in every switch. A simulation takes some of the slots (`shared_slots`) and processes
+# their packets in the order of time. Links take no time: at 10 Gbit/s a gradient is in flight for 0.2 s, a packet for
+# microseconds.
 
 
 @dataclass(frozen=True)
 class LanedGradient:
-    """`fragments` of every worker, at switches with `slots` slots, of which `lanes`, evenly spread, are simulated."""
+    """`fragments` of every worker, at switches with `slots` slots; `lanes` of these, evenly spread, are simulated."""
 
     fragments: int
     slots: int
@@ -281,11 +281,11 @@ class LanedGradient:
 
     @property
     def rounds(self) -> int:
-        """The most fragments that find the same slot."""
+        """The maximum number of fragments that find the same slot."""
         return -(-self.fragments // self.slots)
 
     def times(self, rates: FloatArray) -> FloatArray:
-        """`[worker, round, lane]`: when a fragment is sent, in s; infinite where a round has no fragment.
+        """`[worker, round, lane]`: the time in s at which a fragment is sent; infinite if a round has no fragment.
 
         `rates` are those of the workers, in fragments per second.
         """
@@ -295,12 +295,12 @@ class LanedGradient:
 
 
 def simulate(tree: SlotTree, sharing: Sharing, rates: FloatArray, gradient: LanedGradient) -> SlotCounts:
-    """What happens to a gradient that workers send at `rates`, in fragments/s: of all slots, by those simulated.
+    """Count the events of a gradient that workers send at `rates`, in fragments/s, scaled from the lanes to all slots.
 
     Raises `InputError` for a policy whose slots are not shared.
     """
     if not sharing.rules.shared:
-        raise InputError(f"slot policy '{sharing.policy}': its slots are not shared, so nothing meets in them")
+        raise InputError(f"slot policy '{sharing.policy}': its slots are not shared: choose a policy with shared slots")
     times = gradient.times(rates)
     slots = Slots.of(tree, sharing, gradient.lanes, gradient.rounds)
     flat = times.reshape(-1, gradient.lanes)

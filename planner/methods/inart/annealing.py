@@ -1,8 +1,8 @@
 """Repair of a rounding: simulated annealing, for a target rate that rises whenever it is reached.
 
 A rounding keeps the constraints of LP-InArt only on average. The search moves one flow at a time to another way, or the
-sum of one INP to another path. It accepts what lessens the excess over all capacities, and by chance also what adds to
-it, less and less often. When nothing is in excess, every worker can send at the target.
+sum of one INP to another path. It accepts moves that lower the excess over all capacities, and by chance also moves
+that raise it, less and less often. When there is no excess, every worker can send at the target.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from inakit.planner.trees.summed_once import SplitTask, Way, entrance, ways
 from inakit.topo.fabric.fabric import Fabric, Path
 
 HOT, COLD = 0.1, 0.04
-"""The first and the last temperature, in flows of a mean task: an added excess that is accepted with probability 1/e.
+"""The first and the last temperature, in flows of a mean task: the added excess that is accepted with probability 1/e.
 """
 TURNS = 0.1
-"""The part of the moves that turn the sum of an INP to another path."""
+"""The fraction of the moves that send the sum of an INP on another path."""
 FOLLOWS = 0.7
-"""The part of a flow's moves that follow another flow of its task to the INP that sums it."""
+"""The fraction of a flow's moves that follow another flow of its task to the INP that sums it."""
 STEP = 1.01
 """The factor by which the target exceeds the reached rate."""
 TOLERANCE = 1e-9
@@ -35,7 +35,7 @@ Loaded = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Option:
-    """A way for a flow. `site` is the number of the INP that sums it, None if none does."""
+    """A way for a flow. `site` is the number of the INP that sums it, None for no INP."""
 
     way: Way
     site: int | None
@@ -50,10 +50,10 @@ class OnwardPath:
 
 @dataclass(frozen=True)
 class SummingSite:
-    """An INP that may sum flows of a task, and the paths from there to the PS.
+    """An INP that can sum flows of a task, and the paths from there to the PS.
 
-    `summing` are the numbers of the INP's switch and of the INP, both of which load what they sum; `children` is the
-    most flows that it sums.
+    `summing` are the numbers of the INP's switch and of the INP, both of which the summed flows load; `children` is the
+    maximum number of flows that it sums.
     """
 
     task: int
@@ -73,10 +73,10 @@ class FlowOptions:
 
 
 class Choices:
-    """Everything that can be chosen, by number. Flows go task by task and worker by worker.
+    """All choices, by number. Flows are ordered by task, then by worker.
 
-    `first[task]` is the number of a task's first flow. `capacities_bps` has all links, then all switches
-    and their pipelines.
+    `first[task]` is the number of a task's first flow. `capacities_bps` has all links, then all switches and their
+    pipelines.
     """
 
     def __init__(self, fabric: Fabric, tasks: Sequence[SplitTask]) -> None:
@@ -96,7 +96,7 @@ class Choices:
             self.add_task(number, task)
 
     def add_task(self, number: int, task: SplitTask) -> None:
-        """Add the flows of a task, and the sites at which they can be summed."""
+        """Add the flows of a task, and the sites that can sum them."""
         sites: dict[Inp, int] = {}
         flows: dict[Inp, FlowOptions] = {}
         for worker in task.job.workers:
@@ -110,7 +110,7 @@ class Choices:
             self.flows.append(flows[group])
 
     def option(self, number: int, task: SplitTask, way: Way, sites: dict[Inp, int]) -> Option:
-        """A way as an option of the task with this number; an INP that is new becomes a site."""
+        """A way as an option of the task with this number; a new INP becomes a site."""
         if way.inp is not None and way.inp not in sites:
             sites[way.inp] = len(self.sites)
             switch = way.inp[0]
@@ -124,7 +124,7 @@ class Choices:
 
 
 class Annealing:
-    """A routing, its loads in flows of a mean task, and its excess over what the target rate leaves room for."""
+    """A routing, its loads in flows of a mean task, and its excess over the limits at the target rate."""
 
     def __init__(self, choices: Choices, routing: InartRouting, target_bps: float) -> None:
         self.choices = choices
@@ -132,7 +132,7 @@ class Annealing:
         self.loads = [0.0] * len(self.limits)
         self.counts = [0] * len(choices.sites)
         nodes = [routing.onward[site.task].get(site.inp) for site in choices.sites]
-        self.onward = [  # where the routing does not use a site, its first path
+        self.onward = [  # for a site that the routing does not use, its first path
             next((path for path in site.onward if path.nodes == taken), site.onward[0])
             for site, taken in zip(choices.sites, nodes, strict=True)
         ]
@@ -146,7 +146,7 @@ class Annealing:
         self.aim(target_bps)
 
     def place(self, option: Option, weight: float, step: int) -> float:
-        """Put a flow on its way (step 1), or take it off (step -1); returns the excess that this adds."""
+        """Put a flow on its way (step 1) or remove it (step -1); return the added excess."""
         added = self.load(option.loaded, step * weight)
         if option.site is None:
             return added
@@ -160,7 +160,7 @@ class Annealing:
         return added + max(after - site.children, 0) - max(before - site.children, 0)
 
     def load(self, resources: Loaded, weight: float) -> float:
-        """Add the weight to the load of each resource; returns the excess that this adds."""
+        """Add the weight to the load of each resource; return the added excess."""
         added = 0.0
         for resource in resources:
             before = self.loads[resource]
@@ -173,7 +173,7 @@ class Annealing:
         return added
 
     def aim(self, target_bps: float) -> None:
-        """Set the limits to what the target rate leaves: whole numbers of flows, where all flows are alike."""
+        """Set the limits for the target rate: whole numbers of flows, if all flows are alike."""
         self.target_bps = target_bps
         self.limits = [
             capacity / (target_bps * self.choices.mean) + TOLERANCE for capacity in self.choices.capacities_bps
@@ -187,10 +187,10 @@ class Annealing:
         self.excess = sum(over, float(crowded))
 
     def anneal(self, draw: random.Random, moves: int, bound_bps: float) -> InartRouting | None:
-        """Make so many moves, and raise the target whenever nothing is in excess.
+        """Make a number of moves, and raise the target whenever there is no excess.
 
-        Returns the last routing without excess, None if there was none. It ends early once the target reaches the
-        bound.
+        Return the last routing without excess, None if there was none. The search ends early once the target reaches
+        the bound.
         """
         flows = len(self.choices.flows)
         sites = [number for number, site in enumerate(self.choices.sites) if len(site.onward) > 1]
@@ -246,7 +246,7 @@ class Annealing:
 
     @property
     def rate_bps(self) -> float:
-        """The sending rate that the loads allow."""
+        """The sending rate at these loads."""
         loaded = zip(self.choices.capacities_bps, self.loads, strict=True)
         return min(capacity / load for capacity, load in loaded if load > TOLERANCE) / self.choices.mean
 
@@ -262,5 +262,5 @@ class Annealing:
 
 
 def accepted(added: float, temperature: float, draw: random.Random) -> bool:
-    """Whether a move that adds so much excess is accepted at this temperature."""
+    """Whether a move with this added excess is accepted at this temperature."""
     return added <= 0 or draw.random() < exp(-added / temperature)

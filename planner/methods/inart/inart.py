@@ -1,8 +1,8 @@
-"""InArt: the gradient split over several PSs, each flow summed once at most, at any switch that helps.
+"""InArt: the gradient split over several PSs, each flow summed once at most, at any useful switch.
 
 LP-InArt (Eq. (5)) bounds the sending rate. Its fractions are rounded at random several times (R-InArt), and the best
-rounding is repaired for rates ever nearer to the bound (`annealing`). A plan has the rate that its loads allow; its gap
-is to the bound of the relaxation.
+rounding is repaired for rates that approach the bound (`annealing`). A plan has the rate that its loads allow; its gap
+refers to the bound of the relaxation.
 
 Background traffic leaves the residual capacities B(e) - b(e), B(s) - b(s) and C(v) - c(v) of Eq. (1).
 """
@@ -38,14 +38,14 @@ from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Link, Switch
 
 MOVES_PER_FLOW = 5000
-"""The most moves of one repair, for each flow."""
+"""The maximum number of moves of one repair, for each flow."""
 
 
 @dataclass(frozen=True)
 class InartOptions(Options):
     """`roundings` of each kind are drawn; the best is repaired `rounds` times, with at most `moves` (5000 per flow).
 
-    `bisections` tighten the relaxation by what is known of whole flows (`relax_whole`); without any it is Eq. (5).
+    `bisections` tighten the relaxation by properties of whole flows (`relax_whole`); without any it is Eq. (5).
     """
 
     roundings: int = 10
@@ -60,7 +60,7 @@ Routed = list[tuple[SplitTask, AggregationTree]]
 
 
 def plan(problem: Problem, options: InartOptions) -> Plan:
-    """L-InArt, then R-InArt with its shares, then the shares once more for the routes that were found."""
+    """L-InArt, then R-InArt with its shares, then new shares for these routes."""
     started, fabric = time.monotonic(), problem.fabric
     tasks, bound = split_model(fabric, split_equally(problem), options.for_solver)
     relaxed = relax_whole(fabric, tasks, options.for_solver, options.bisections)
@@ -78,7 +78,7 @@ def plan_equal(problem: Problem, options: InartOptions) -> Plan:
 
 
 def plan_routes(problem: Problem, tasks: list[SplitTask], options: InartOptions, method: str) -> Plan:
-    """R-InArt (Algorithm 2) for a split that is given."""
+    """R-InArt (Algorithm 2) for a given split."""
     started = time.monotonic()
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
     routed = route(problem.fabric, tasks, relaxed, options)
@@ -95,7 +95,7 @@ def finished(
 
 
 def rate_bps(fabric: Fabric, routed: Routed) -> float:
-    """The highest sending rate, of which every tree has its task's share."""
+    """The highest sending rate at which every tree has its task's share."""
     return sending_rate_bps(fabric, ((tree, task.share) for task, tree in routed))
 
 
@@ -116,14 +116,14 @@ def route(fabric: Fabric, tasks: list[SplitTask], relaxed: Relaxed, options: Ina
 
 @dataclass(frozen=True)
 class Background:
-    """The rates that other traffic uses, in bit/s, of directed links (also into PSs) and of aggregation rates."""
+    """The rates of other traffic, in bit/s, on directed links (also into PSs) and at aggregation rates."""
 
     links: Mapping[DirectedLink, float] = field(default_factory=dict)
     switches: Mapping[str, float] = field(default_factory=dict)
 
 
 def background_of_flows(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> Background:
-    """Plain traffic as background, on the routes that it takes beside the plan's."""
+    """Plain traffic as background, on its routes beside the plan's."""
     known = list(flows)
     routes = background_routes(problem, plan, known)
     links: Counter[DirectedLink] = Counter()
@@ -134,9 +134,9 @@ def background_of_flows(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> 
 
 
 def residual(fabric: Fabric, background: Background) -> Fabric:
-    """The fabric with the capacities that are left. A switch that has no aggregation rate left is no INA switch.
+    """The fabric with the remaining capacities. A switch without any remaining aggregation rate is not an INA switch.
 
-    Raises `InputError` for a link or switch that is not the fabric's, and for a link of which nothing is left.
+    Raises `InputError` for a link or switch that is not in the fabric, and for a link without remaining capacity.
     """
     for link in background.links:
         if link not in fabric.capacities_bps:
@@ -157,18 +157,18 @@ def residual(fabric: Fabric, background: Background) -> Fabric:
 
 
 def link_left(link: Link, capacity_bps: float, used_bps: float) -> float:
-    """The capacity that is left in one direction of a link, in bit/s. Raises `InputError` where none is left."""
+    """The remaining capacity of one direction of a link, in bit/s. Raises `InputError` if none remains."""
     check_used(f"link {link.a}-{link.b}", used_bps)
     if used_bps >= capacity_bps:
         raise InputError(
             f"background traffic of {used_bps:g} bit/s on link {link.a}-{link.b} leaves nothing of its "
-            f"{capacity_bps:g}: less is expected, or take the link out of the fabric"
+            f"{capacity_bps:g}: lower the traffic, or remove the link from the fabric"
         )
     return capacity_bps - used_bps
 
 
 def switch_left(switch: Switch, used_bps: float) -> Switch:
-    """The switch with the aggregation rate that is left; without INA where nothing is."""
+    """The switch with the remaining aggregation rate; without INA if none remains."""
     check_used(f"switch '{switch.name}'", used_bps)
     limit = switch.aggregation_rate_bps
     if limit is None:

@@ -1,9 +1,9 @@
 """InArt with several trees for each PS, so that a plan comes near LP-InArt's rate, which one tree cannot.
 
-LP-InArt splits flows at will, and the rate that the paper reports is its f. Here whole flows nearly reach that f: trees
+LP-InArt splits flows freely, and the rate that the paper reports is its f. Here whole flows nearly reach this f: trees
 are drawn from its fractions (`round_together`), and a linear program gives each its rate, so that all together fit the
 network. The gradient is split over the trees in proportion to their rates. Few of the drawn trees are kept. Results,
-which come back while other gradients still come, have room too, which costs hardly any rate.
+which return while other gradients are still sent, fit too, at almost no cost in rate.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
 from inakit.topo.errors import SolverError
 
 DROPPED = 0.05
-"""The part of the trees that is removed at once while there are too many."""
+"""The fraction of the trees that is removed at once while there are too many."""
 
 
 @dataclass(frozen=True)
 class InartForestOptions(Options):
-    """`trees`: the most for a PS, in the mean over all; `roundings` are drawn for each PS to choose from."""
+    """`trees`: the maximum for a PS, on average over all; `roundings` are drawn for each PS as candidates."""
 
     trees: int = 8
     roundings: int = 100
@@ -42,17 +42,17 @@ class InartForestOptions(Options):
 
 
 PackedTrees = list[tuple[TreeColumn, float]]
-"""Trees, and the part of the sending rate that each has. The parts of a job sum to 1."""
+"""Trees, and the fraction of the sending rate that each has. The fractions of a job sum to 1."""
 
 
 def plan(problem: Problem, options: InartForestOptions) -> Plan:
-    """L-InArt's split, and several trees for it."""
+    """Plan several trees for L-InArt's split."""
     tasks, _ = split_model(problem.fabric, split_equally(problem), options.for_solver)
     return plan_trees(problem, tasks, options, "inart-forest")
 
 
 def plan_trees(problem: Problem, tasks: Sequence[SplitTask], options: InartForestOptions, method: str) -> Plan:
-    """Several trees for a split that is given. While there are too many, the smallest are given up."""
+    """Several trees for a given split. While there are too many, the smallest are dropped."""
     started, fabric = time.monotonic(), problem.fabric
     ground = Ground(fabric, (), results=True)
     relaxed = relax(fabric, tasks, options.for_solver)
@@ -88,13 +88,13 @@ def pack(ground: Ground, tasks: Sequence[SplitTask], columns: Sequence[TreeColum
     program.maximise([(1, f)])
     solution = program.solve()
     if not solution.found:
-        raise SolverError(f"{len(columns)} trees have no best rates: the solver says {solution.status}")
+        raise SolverError(f"{len(columns)} trees have no best rates: the solver reports {solution.status}")
     parts = [(column, solution.values[k] / solution.objective) for column, k in zip(columns, r, strict=True)]
     return [(column, part) for column, part in parts if part > NEGLIGIBLE]
 
 
 def largest(packed: PackedTrees, number: int) -> list[TreeColumn]:
-    """So many trees with the largest parts, among them the largest of each task."""
+    """The given number of trees with the largest parts, among them the largest of each task."""
     order = sorted(range(len(packed)), key=lambda k: -packed[k][1])
     first = {packed[k][0].task: k for k in reversed(order)}
     kept = [*first.values(), *(k for k in order if k not in first.values())][:number]
@@ -104,7 +104,7 @@ def largest(packed: PackedTrees, number: int) -> list[TreeColumn]:
 def planned_trees(
     problem: Problem, ground: Ground, tasks: Sequence[SplitTask], packed: PackedTrees, window: int
 ) -> tuple[PlannedTree, ...]:
-    """Every tree that gets a fragment. Shares are whole fragments, and the rate is the highest at which these fit."""
+    """Every tree with at least one fragment. Shares are whole fragments, and the rate is the highest that fits them."""
     shares: list[float] = []
     for job in problem.jobs:  # whose trees follow one another
         total = problem.fragment.count(job.gradient_bytes)

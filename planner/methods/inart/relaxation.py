@@ -1,4 +1,4 @@
-"""LP-InArt, the linear relaxation of InArt's split, aggregation points and routes, and L-InArt, the split."""
+"""LP-InArt, the linear relaxation of InArt's split, aggregation points and routes; and L-InArt, the split."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric
 # -- LP-InArt: the linear relaxation of InArt's split, aggregation points and routes, Eq. (5), by edge flows in bit/s.
 #
 # Eq. (5) maximises f under products f x_s y. With every variable multiplied by f x_s, the rate of a task's flows, no
-# product is left: y and z are rates, and capacities are constants. So the relaxation is linear even where the shares
-# are free, as in Eq. (2): then the rates of a job's tasks need only sum to f (L-InArt).
+# product remains: y and z are rates, and capacities are constants. So the relaxation is linear even if the shares are
+# free, as in Eq. (2): then the rates of a job's tasks need only sum to f (L-InArt).
 #
-# The paper has a variable for each path. This model has the rate on each link instead, one commodity for each place
-# where it ends: an INP that sums, or the PS, to which sums and unsummed flows go alike. Paths and edge flows describe
+# The paper has a variable for each path. This model has the rate on each link instead, one commodity for each
+# destination: an INP that sums, or the PS, which receives sums and unsummed flows alike. Paths and edge flows describe
 # the same loads (a flow in a graph without cycles is a sum of paths), so the optimum is the same.
 #
-# Workers that enter one INP of one ToR have the same ways and stand in the model as one group: the mean of an optimum
-# over them is an optimum too, since the problem is convex and does not tell them apart.
+# Workers that enter one INP of one ToR have the same ways and form one group in the model: the mean of an optimum over
+# them is an optimum too, since the problem is convex and symmetric in them.
 #
-# Routes are the shortest up-down paths. In a Clos network every other up-down path passes some switch twice, so none
-# is left out; in a network with crossings the longer paths are left out.
+# Routes are the shortest up-down paths. In a Clos network every other up-down path passes some switch twice, so none is
+# omitted; in a network with crossings the longer paths are omitted.
 
 Entrance = Inp
 """Workers that enter the same INP of a ToR."""
 
 Children = Callable[[SplitTask, Inp], int]
-"""The most flows of a task that an INP sums."""
+"""The maximum number of flows of a task that an INP sums."""
 
 BISECTIONS = 7
-"""How often the rate is bisected by default."""
+"""The default number of bisections of the rate."""
 FIRST_STEP = 0.9
-"""Until some rate has a solution, a bisection tries this part of the upper bound."""
+"""Until some rate has a solution, a bisection tries this fraction of the upper bound."""
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 @dataclass
 class TaskFlows:
-    """One task's variables, all of them rates.
+    """One task's variables, all of which are rates.
 
     `rate` is that of each worker's flow; `y[group][inp]` the part of it that the INP sums (None: no INP); `z[inp]` the
     rate of the INP's sum. On links they are `to[inp][link]` on the way to an INP, and `to[None][link]` to the PS.
@@ -64,7 +64,7 @@ class TaskFlows:
 
 @dataclass(frozen=True)
 class TaskFractions:
-    """A task's y and q of the solution, to draw from, and its share x of the sending rate."""
+    """A task's y and q of the solution, as probabilities, and its share x of the sending rate."""
 
     share: float
     y: dict[Entrance, dict[Inp | None, float]]
@@ -82,7 +82,7 @@ class TaskFractions:
 
 @dataclass(frozen=True)
 class Relaxed:
-    """The solution of LP-InArt: f in bit/s, which no plan exceeds, and the fractions of every task."""
+    """The solution of LP-InArt: f in bit/s, an upper bound for every plan, and the fractions of every task."""
 
     bound_bps: float
     tasks: list[TaskFractions]
@@ -101,7 +101,9 @@ class Relaxation:
         self.flows = [self.variables(number, routed) for number in range(len(tasks))]
 
     def variables(self, number: int, routed: bool) -> TaskFlows:
-        """The variables of a task; those on links only if it is `routed`. Workers' own links carry all: none there."""
+        """The variables of a task; those on links only if it is `routed`. Workers' own links carry all flows and have
+        none.
+        """
         model, fabric, task, groups = self.model, self.fabric, self.tasks[number], self.groups[number]
         flow = TaskFlows(model.add_variable(f"rate_{number}", 0))
         links = [link for link in task.unfolded.links(task.job.workers) if link[0] not in fabric.host_names]
@@ -122,7 +124,7 @@ class Relaxation:
         return flow
 
     def constrain(self, number: int, children: Children | None = None) -> None:
-        """Each gradient of a task is summed at most once, and comes to the INP that sums it, or to the PS."""
+        """Each gradient of a task is summed at most once, and reaches the INP that sums it, or the PS."""
         model, flow, groups = self.model, self.flows[number], self.groups[number]
         for group, parts in flow.y.items():
             model += pulp.lpSum(parts.values()) == flow.rate, f"one_place_{number}_{group[0]}_{group[1]}"
@@ -135,7 +137,7 @@ class Relaxation:
             count = pulp.lpSum(groups[group] * y for group, y in senders.items())
             most = children(self.tasks[number], inp) if children else most_children(self.fabric, inp[0])
             model += count <= most * z, f"children_{name}"
-        for place, links in flow.to.items():  # what comes to a node, or starts there, leaves it
+        for place, links in flow.to.items():  # flows that reach a node, or start there, leave it
             into, out = defaultdict(list), defaultdict(list)
             for (u, v), variable in links.items():
                 out[u].append(variable)
@@ -150,7 +152,7 @@ class Relaxation:
                 model += pulp.lpSum(into[node]) == pulp.lpSum(leaving), name
 
     def link_loads(self) -> dict[DirectedLink, Any]:
-        """The load of each link. A worker's own link carries all that the worker sends, whatever is chosen."""
+        """The load of each link. A worker's own link always carries everything that the worker sends."""
         terms: dict[DirectedLink, list[Any]] = defaultdict(list)
         for task, flow in zip(self.tasks, self.flows, strict=True):
             for worker in task.job.workers:
@@ -161,7 +163,7 @@ class Relaxation:
         return {link: pulp.lpSum(found) for link, found in terms.items()}
 
     def limit_summing(self) -> None:
-        """Flows that a switch sums fit its aggregation rate, those of a pipeline what its chip recirculates."""
+        """Flows that a switch sums fit its aggregation rate, those of a pipeline the recirculation of its chip."""
         loads: dict[Resource, list[Any]] = defaultdict(list)
         for groups, flow in zip(self.groups, self.flows, strict=True):
             for group, parts in flow.y.items():
@@ -177,10 +179,10 @@ class Relaxation:
 
 
 def links_to(fabric: Fabric, inp: Inp, links: Sequence[DirectedLink]) -> list[DirectedLink]:
-    """The links by which flows come to the INP: those that enter it, and all before them."""
+    """The links by which flows reach the INP: those that enter it, and all before them."""
     found = [(u, v) for u, v in links if v == inp[0] and fabric.ingress_pipeline(v, u) == inp[1]]
     behind = list(dict.fromkeys(u for u, _ in found))
-    for node in behind:  # grows while it is walked
+    for node in behind:  # the list grows in the loop
         before = [link for link in links if link[1] == node]
         found += before
         behind += [u for u in dict.fromkeys(u for u, _ in before) if u not in behind]
@@ -190,7 +192,7 @@ def links_to(fabric: Fabric, inp: Inp, links: Sequence[DirectedLink]) -> list[Di
 class LpInart(Relaxation):
     """Eq. (5) for tasks with their shares, each constraint multiplied by the rates; `f` is the sending rate.
 
-    `children` says how many flows an INP sums, where something is known beside its bitmaps.
+    `children` gives the number of flows that an INP sums, if a bound beside its bitmaps is known.
     """
 
     def __init__(self, fabric: Fabric, tasks: Sequence[SplitTask], children: Children | None = None) -> None:
@@ -207,7 +209,7 @@ class LpInart(Relaxation):
             model += flow.rate == task.share * self.f, f"share_{number}"
 
     def extract(self) -> Relaxed:
-        """The values of the solved model. A task's share is the part that its rate has of f."""
+        """The values of the solved model. A task's share is the fraction of f that its rate has."""
 
         def values(variables: Mapping[KeyT, Any]) -> dict[KeyT, float]:  # without those below 0 by rounding
             return {key: max(0.0, variable.varValue) for key, variable in variables.items()}
@@ -236,9 +238,9 @@ def relax_whole(
 ) -> Relaxed:
     """LP-InArt with the tasks' shares, tightened for whole flows.
 
-    At a rate f an INP sums at most C / (f x) flows of a task with the share x, a whole number n: so what it takes is at
-    most n times its sum. And where all shares are equal, every link has a whole number of flows. Where that has no
-    solution, no higher rate has one, because it allows no more flows: so f is found by bisection.
+    At a rate f an INP sums at most C / (f x) flows of a task with the share x, a whole number n: so its input is at
+    most n times its sum. And if all shares are equal, every link has a whole number of flows. If that has no solution,
+    no higher rate has one, because it allows only fewer flows: so f is found by bisection.
     """
     relaxed = relax(fabric, tasks, options)
     upper = relaxed.bound_bps
@@ -288,26 +290,26 @@ def entrances(fabric: Fabric, task: SplitTask) -> list[Entrance]:
     return [entrance(fabric, worker) for worker in task.job.workers]
 
 
-# -- L-InArt: how much of the gradient each PS gets, Eq. (2), and once more for routes that are known.
+# -- L-InArt: the part of the gradient for each PS, Eq. (2), and the same for given routes.
 #
-# Eq. (2) keeps of Eq. (1) the switches and the PSs and relaxes y and z. The paper solves its KKT system, whose
-# equations are products f x y. Written in rates the same program is linear: an optimum of the linear program, with
-# its dual prices as multipliers, is a KKT point of Eq. (2), and being convex it has no other optima. With f fixed,
-# Eq. (2) is linear in rates too, and a bisection over f could ask such programs whether they have a solution; it
-# would end at the f that the one program, with f as a variable, finds at once.
+# Eq. (2) keeps the switches and the PSs of Eq. (1) and relaxes y and z. The paper solves its KKT system, whose
+# equations contain products f x y. Written in rates the same program is linear: an optimum of the linear program, with
+# its dual prices as multipliers, is a KKT point of Eq. (2), and as a convex program it has no other optima. With f
+# fixed, Eq. (2) is linear in rates too, and a bisection over f could test the feasibility of such programs; it would
+# end at the f that the one program, with f as a variable, finds at once.
 
 SLACK = 0.02
-"""The relative rate that the most even split may cost: whole flows lose more where the split is uneven."""
+"""The relative loss of rate that the most even split may cause: whole flows lose more if the split is uneven."""
 ROUNDING = 1e-6
-"""The same for routes that are known, where only rounding may be lost."""
+"""The same for known routes, where only rounding can cause a loss."""
 LEAST_SHARE = 1e-4
-"""A task with a smaller share is left out."""
+"""A task with a smaller share is omitted."""
 
 
 def split_model(fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptions) -> tuple[list[SplitTask], float]:
-    """The tasks with the shares of L-InArt, without those that get nothing; and the bound of f in bit/s.
+    """The tasks with the shares of L-InArt, without those that get none; and the bound on f in bit/s.
 
-    Of all optimal splits it is the most even, whose largest share is the least: small flows fill capacities best.
+    Among all optimal splits it is the most even, whose largest share is the least: small flows fill capacities best.
     """
     model = pulp.LpProblem("l_inart", pulp.LpMaximize)
     relaxation = Relaxation(model, fabric, tasks, routed=False)
@@ -325,7 +327,7 @@ def split_model(fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptio
 def split_routes(
     fabric: Fabric, tasks: Sequence[SplitTask], trees: Sequence[AggregationTree], options: SolverOptions
 ) -> list[float]:
-    """The best shares for trees that are given, one for each task."""
+    """The best shares for given trees, one for each task."""
     unit = max(fabric.capacities_bps.values())
     model = pulp.LpProblem("l_inart_routed", pulp.LpMaximize)
     rates = [model.add_variable(f"rate_{number}", 0) for number, _ in enumerate(tasks)]
@@ -349,7 +351,7 @@ def best_rates(
     options: SolverOptions,
     slack: float,
 ) -> tuple[list[float], float]:
-    """The most even shares whose f is the highest but for `slack`; and the highest f.
+    """The most even shares whose f is at most `slack` below the highest; and the highest f.
 
     `rates` has a variable for each task: the rate at which every worker sends to its PS. Rates are in units of the
     highest capacity.
@@ -381,7 +383,7 @@ def by_job(tasks: Sequence[SplitTask], rates: Sequence[Any]) -> Mapping[int, lis
 def with_shares(tasks: Sequence[SplitTask], shares: Sequence[float]) -> list[SplitTask]:
     """The tasks with new shares, rounded so that nearly equal ones become equal.
 
-    Tasks that get next to nothing are left out.
+    Tasks with negligible shares are omitted.
     """
     kept = [(task, round(share, 6)) for task, share in zip(tasks, shares, strict=True) if share > LEAST_SHARE]
     totals = {job: sum(found) for job, found in by_job([task for task, _ in kept], [x for _, x in kept]).items()}

@@ -18,14 +18,14 @@ OnwardPaths = dict[Inp, Path]
 """The path to the PS from each INP that sums."""
 
 TaskRouting = tuple[TaskWays, OnwardPaths]
-"""What R-InArt decides for one task."""
+"""R-InArt's decisions for one task."""
 
 Rounding = Callable[[Fabric, SplitTask, TaskFractions, random.Random], TaskRouting]
 
 
 @dataclass(frozen=True)
 class InartRouting:
-    """What R-InArt decides: by task, the ways of its flows, and the paths of the sums."""
+    """R-InArt's decisions: by task, the ways of its flows, and the paths of the sums."""
 
     ways: tuple[TaskWays, ...]
     onward: tuple[OnwardPaths, ...]
@@ -40,16 +40,16 @@ def round_off(
 
 
 def round_apart(fabric: Fabric, task: SplitTask, part: TaskFractions, draw: random.Random) -> TaskRouting:
-    """For each flow of a task where it is summed, with the probabilities y, and then its path, with q (Algorithm 2)."""
+    """For each flow of a task, draw the place of its sum by the probabilities y, then its path by q (Algorithm 2)."""
     odds = [part.y[group] for group in entrances(fabric, task)]
     return routed(fabric, task, part, [draw.choices(list(y), list(y.values()))[0] for y in odds], draw)
 
 
 def round_together(fabric: Fabric, task: SplitTask, part: TaskFractions, draw: random.Random) -> TaskRouting:
-    """The same with one lot for all flows of a task, so that flows with the same fractions go to the same place.
+    """The same with one draw for all flows of a task, so that flows with the same fractions go to the same place.
 
-    Then about as many INPs have a sum as z says; with a lot for each flow nearly all INPs have one. The lot falls on a
-    place when a flow's fractions are laid side by side, in an order that all flows share.
+    Then the number of INPs with a sum is about the sum of z; with a draw for each flow nearly all INPs have one. The
+    draw selects a place when a flow's fractions are laid side by side, in an order that all flows share.
     """
     order = list(dict.fromkeys(place for y in part.y.values() for place in y))
     draw.shuffle(order)
@@ -83,7 +83,7 @@ def routed(
 
 
 def walk(leaving: Mapping[str, Mapping[str, float]], start: str, end: str, draw: random.Random) -> Path:
-    """A path from `start` to `end`. Each link is drawn with the part of the flow at its node that it carries."""
+    """A path from `start` to `end`. Each link is drawn with the fraction of its node's flow on it."""
     path: Path = (start,)
     while path[-1] != end:
         links = leaving[path[-1]]

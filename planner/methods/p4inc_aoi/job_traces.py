@@ -3,12 +3,12 @@
 Training jobs (section VII-C): a Poisson process; 2, 4, 8 or 16 workers, as in Philly's trace; 102 to 548 MB, from
 ResNet50's parameters to VGG19's. MapReduce jobs have the shape of Facebook's trace as Varys (SIGCOMM 2014) publishes
 it: four classes, by whether a shuffle has more than 50 flows and a flow more than 5 MB. No file of either trace is
-needed. A trace of one's own is CSV with a header, a job per line:
+needed. Your own trace is CSV with a header and a job per line:
 
     arrival_s,workers,gradient_bytes,update_s,iterations,compute_s,kind
     0.0,4,102000000,0.05,1,0.0,training
 
-The first three columns are required. Where a trace does not say where workers are, `place` places them.
+The first three columns are required. If a trace does not contain the units of workers, `place` assigns them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from inakit.topo.errors import InputError
 PHILLY_WORKERS = (2, 4, 8, 16)
 GRADIENT_BYTES = (102e6, 548e6)
 UPDATE_BYTES_PER_S = 4e9
-"""The bytes that a PS updates per second. The paper does not say how long updates take; here they take 26 to 137 ms."""
+"""The bytes that a PS updates per second. The paper does not state the time of updates; here they take 26 to 137 ms."""
 
 FREE_SERVERS = 14
-"""A unit has 1 to this many free servers when a job comes; the paper places "as many workers as possible" in one unit.
+"""A unit has 1 to this many free servers when a job arrives; the paper places "as many workers as possible" in one
+unit.
 """
 
 MOST_UNITS = 3
@@ -39,7 +40,9 @@ MOST_UNITS = 3
 
 @dataclass(frozen=True)
 class ShuffleClass:
-    """A class of Facebook's shuffles: its part of the jobs, its mappers, and the bytes of each (least and most)."""
+    """A class of Facebook's shuffles: its fraction of the jobs, its mappers, and the bytes of each (minimum and
+    maximum).
+    """
 
     share: float
     mappers: tuple[int, int]
@@ -56,7 +59,7 @@ FACEBOOK = (
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A job that is not placed yet. Times are in seconds."""
+    """A job without units yet. Times are in seconds."""
 
     arrival_s: float
     workers: int
@@ -68,7 +71,7 @@ class JobRequest:
 
 
 def training(count: int, per_s: float | None, draws: np.random.Generator) -> list[JobRequest]:
-    """Training jobs, `per_s` of them a second on average; None for all at once."""
+    """Training jobs, `per_s` per second on average; None for all at once."""
     workers = draws.choice(PHILLY_WORKERS, count)
     sizes = draws.uniform(*GRADIENT_BYTES, count)
     return [
@@ -78,7 +81,7 @@ def training(count: int, per_s: float | None, draws: np.random.Generator) -> lis
 
 
 def mapreduce(count: int, per_s: float | None, draws: np.random.Generator) -> list[JobRequest]:
-    """MapReduce jobs of Facebook's classes. To reduce takes as long as to update.
+    """MapReduce jobs of Facebook's classes. A reduction takes as long as an update.
 
     Mappers and their bytes are log-uniform within a class.
     """
@@ -92,7 +95,7 @@ def mapreduce(count: int, per_s: float | None, draws: np.random.Generator) -> li
 
 
 def arrivals(count: int, per_s: float | None, draws: np.random.Generator) -> list[float]:
-    """The arrivals in s of a Poisson process whose first job comes at 0."""
+    """The arrival times in s of a Poisson process whose first job arrives at 0."""
     if per_s is None:
         return [0.0] * count
     gaps = draws.exponential(1 / per_s, count)
@@ -100,7 +103,7 @@ def arrivals(count: int, per_s: float | None, draws: np.random.Generator) -> lis
 
 
 def log_uniform(bounds: tuple[float, float], draws: np.random.Generator) -> float:
-    """A draw between the two bounds whose logarithm is uniform."""
+    """A log-uniform draw between the two bounds."""
     return float(np.exp(draws.uniform(*np.log(bounds))))
 
 
@@ -115,7 +118,8 @@ def place(
     draws: np.random.Generator,
     free_servers: int = FREE_SERVERS,
 ) -> tuple[PlacedJob, ...]:
-    """The jobs in units: as many workers as possible in one drawn at random, the rest in the next; the PS anywhere.
+    """Assign units to jobs: as many workers as possible in a unit drawn at random, the rest in the next; the PS in any
+    unit.
 
     A unit has 1 to `free_servers` servers for a job. Raises `InputError` for a job larger than the data centre.
     """
@@ -136,7 +140,7 @@ def place(
 
 
 def spread(workers: int, center: DataCenter, draws: np.random.Generator, free_servers: int) -> dict[str, int]:
-    """By unit, a job's workers. From the third unit on (`MOST_UNITS`) a job takes as many servers as it needs."""
+    """A job's workers by unit. From the third unit on (`MOST_UNITS`) a job takes as many servers as it needs."""
     found: dict[str, int] = {}
     left = workers
     for number, place_ in enumerate(draws.permutation(len(center.units)), start=1):
@@ -167,13 +171,13 @@ NEEDED = ("arrival_s", "workers", "gradient_bytes")
 
 
 def read_trace(path: Path) -> list[JobRequest]:
-    """The jobs of a CSV file, in the order of their arrival. Raises `InputError` with the line for a mistake."""
+    """Read the jobs of a CSV file, in the order of their arrival. Raises `InputError` with the line of a mistake."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = csv.DictReader(file)
             header = rows.fieldnames or []
             if not set(NEEDED) <= set(header) <= set(COLUMNS):
-                raise InputError(f"{path}: columns {', '.join(header)}; expected are {', '.join(COLUMNS)}")
+                raise InputError(f"{path}: columns {', '.join(header)}: {', '.join(COLUMNS)} are expected")
             found = []
             for row in rows:
                 line = f"{path} line {rows.line_num}"
@@ -182,10 +186,10 @@ def read_trace(path: Path) -> list[JobRequest]:
                 except (ValueError, TypeError, KeyError) as error:
                     raise InputError(f"{line}: {error}; expected are {', '.join(COLUMNS)}") from error
                 if request.workers < 1 or not request.arrival_s >= 0:
-                    raise InputError(f"{line}: at least one worker and an arrival from 0 on are expected")
+                    raise InputError(f"{line}: at least one worker and an arrival of at least 0 are expected")
                 found.append(request)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: {error}") from error
     if not found:
-        raise InputError(f"{path}: no job; a line for each is expected below the header")
+        raise InputError(f"{path}: no job: one line per job is expected below the header")
     return sorted(found, key=lambda request: request.arrival_s)

@@ -1,5 +1,5 @@
-"""P4INC-AOI's MILP, equations (1) to (11) with Appendix A's products: as the paper prints it, which is the reference,
-and by deadlines, which is as exact and smaller.
+"""P4INC-AOI's MILP, equations (1) to (11) with Appendix A's products: as printed, which is the reference, and by
+deadlines, which is equally exact and smaller.
 
 Every M is the least that the data allows. Where the printed text is garbled or incomplete:
 
@@ -7,7 +7,7 @@ Every M is the least that the data allows. Where the printed text is garbled or 
   B_j^i.
 - (6): circuits are counted by unordered pair, because P_(v,u) = P_(u,v).
 - (7): "Delta P + 1 <= M alpha" makes alpha 1 where nothing changes. With Delta P <= M alpha it is 1 where connections
-  increase, as the text wants.
+  increase, as the text requires.
 - (8): d with a tilde is d.
 - (10): alpha has no job. Its maximum, and those of (1) and (11), need only one half of (14), because less is better.
 - (11): a transfer in slot i, counted from 0, takes until (i + 1) Delta t; "max (i x) Delta t" would take no time in
@@ -15,11 +15,12 @@ Every M is the least that the data allows. Where the printed text is garbled or 
 - (15), where it is needed, is z >= a - M (1 - u), not +.
 - A transfer "runs continuously" (the set of durations): in each slot of it B is at least the small constant m.
 
-A job with several iterations sends the data of all. Its pauses have no place in the model, which refuses them.
+A job with several iterations sends the data of all. The model has no pauses between iterations and refuses jobs with
+them.
 
-`optimise` asks by deadlines. A batch iteration ends with some slot and some job's update, so few deadlines come into
-question. A schedule of our own bounds the optimum from above, deadlines that nothing meets bound it from below. Where
-the solver's time is over before the bounds meet, the schedule is feasible, with its gap.
+`optimise` works by deadlines. A batch iteration ends with some slot and some job's update, so there are few possible
+deadlines. A schedule of the kit's heuristics bounds the optimum from above, infeasible deadlines bound it from below.
+If the solver's time is over before the bounds meet, the schedule is feasible, with its gap.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from inakit.planner.solvers import run, solve
 from inakit.topo.errors import InputError, SolverError
 
 LEAST = 1e-3
-"""m: the least rate of a transfer, as a part of the rate that sends a job's data in one slot."""
+"""m: the least rate of a transfer, as a fraction of the rate that sends a job's data in one slot."""
 
 GIGA = 1e9
 
@@ -51,7 +52,7 @@ GIGA = 1e9
 def optimise_printed(  # noqa: PLR0912, PLR0915, a model that is read from top to bottom
     problem: Scheduling, slots: int, options: SolverOptions
 ) -> Schedule:
-    """The best schedule within T = `slots`. Raises `SolverError` when T is too short, or nothing is found in time."""
+    """The best schedule within T = `slots`. Raises `SolverError` if T is too short, or no schedule is found in time."""
     check_single(problem)
     model = pulp.LpProblem("p4inc-aoi", pulp.LpMinimize)
 
@@ -146,7 +147,7 @@ def optimise_printed(  # noqa: PLR0912, PLR0915, a model that is read from top t
         for i in times:
             name, lost = f"{j}_{v}_{i}", 0
             after = model.add_variable(f"d_{j}_{v}_{i + 1}", 0, 0 if i + 1 == slots else weight * data[j])
-            if i:  # a flow that rises where circuits are new loses Delta B beta alpha epsilon
+            if i:  # a flow that rises on new circuits loses Delta B beta alpha epsilon
                 change, rise = sent[j, v, i] - sent[j, v, i - 1], weight * most[j]
                 beta = binary(model, f"beta_{name}")
                 model += change <= rise * beta, f"rises_{name}"  # (9)
@@ -165,11 +166,11 @@ def optimise_printed(  # noqa: PLR0912, PLR0915, a model that is read from top t
 def check_single(problem: Scheduling) -> None:
     """Raise `InputError` for a job that pauses between transfers."""
     if any(job.pause(None) for job in problem.jobs):
-        raise InputError("the MILP is about one iteration without computing: leave iterations at 1, compute_s at 0")
+        raise InputError("the MILP covers one iteration without computing: set iterations to 1 and compute_s to 0")
 
 
 def highest_rate(problem: Scheduling, job: PlacedJob) -> float:
-    """The rate in Gbit/s beyond which a worker sends more than all its data in a slot, or its switch is full."""
+    """The rate in Gbit/s beyond which a worker sends more than all its data in a slot, or fills its switch."""
     center = problem.center
     usable = center.slot_s - center.reconfiguration_s
     full = min(center.units[center.index[v]].switch_bps / count for v, count in job.workers.items())
@@ -231,12 +232,12 @@ def least(problem: Scheduling, number: int) -> float:
     return LEAST * problem.job_of[number].bits / GIGA / problem.center.slot_s
 
 
-# -- The MILP as a question: can all jobs be done by a deadline?
+# -- The MILP as a decision: can all jobs be done by a deadline?
 #
-# The way a job is served, with INC in one of its units or without, is chosen first, and each way has rates of its
-# own: so no rate is multiplied by a Boolean. Slots in which a way would end too late have no variables. Of Eqs. (9)
-# and (10) only what a flow loses where circuits are new is left, and that a job sends all its data: once D is 0 it
-# stays so. Of the durations it is left that a job starts once.
+# The way to serve a job, with INC in one of its units or without, is chosen first, and each way has its own rates: so
+# no rate is multiplied by a Boolean. Slots in which a way would end too late have no variables. Two parts of Eqs. (9)
+# and (10) remain: the loss of a flow where circuits are new, and that a job sends all its data; once D is 0 it stays 0.
+# Of the durations it remains that a job starts once.
 
 WaySlot = tuple[int, str | None, int]
 """A job's number, the unit that sums for it or None, a slot."""
@@ -245,7 +246,7 @@ WaySlot = tuple[int, str | None, int]
 def decide(  # noqa: PLR0912, PLR0915, a model that is read from top to bottom
     problem: Scheduling, deadline_s: float, options: SolverOptions
 ) -> tuple[Schedule | None, SolverOutcome]:
-    """A schedule by the deadline, if one was found. The outcome says whether it is proven that there is none."""
+    """A schedule by the deadline, if one was found. The outcome reports whether infeasibility is proven."""
     check_single(problem)
     model = pulp.LpProblem("p4inc-aoi-deadline", pulp.LpMinimize)
 
@@ -291,7 +292,7 @@ def decide(  # noqa: PLR0912, PLR0915, a model that is read from top to bottom
             sent = dt * pulp.lpSum(r[j, o, i] for i in slots[j, o])
             model += sent >= data  # (10)
             for number, (q, _) in enumerate(shape.flows):
-                losses = []  # by how much a worker's rate rises where circuits are new (9)
+                losses = []  # the rise of a worker's rate where circuits are new (9)
                 for i in filter(None, slots[j, o]):
                     lost = model.add_variable(f"lost_{j}_{o}_{number}_{i}", 0, most[j])
                     model += lost >= r[j, o, i] - r.get((j, o, i - 1), 0) - most[j] * (1 - alpha[q, i])
@@ -332,13 +333,13 @@ def decide(  # noqa: PLR0912, PLR0915, a model that is read from top to bottom
     return schedule_of(problem, inc, rates, p, outcome), outcome
 
 
-# -- The shortest batch iteration, by bisection of the deadlines that come into question.
+# -- The shortest batch iteration, by bisection of the possible deadlines.
 
 ROUNDING_S = 1e-9
 
 
 def optimise(problem: Scheduling, options: SolverOptions) -> Schedule:
-    """The shortest batch iteration that was found, and its gap. Raises `SolverError` when T is too short for any."""
+    """The shortest batch iteration found, and its gap. Raises `SolverError` if T is too short for any."""
     started = time.monotonic()
     best = first(problem, options)
     ends = deadlines(problem, len(best.slots))
@@ -365,7 +366,7 @@ def optimise(problem: Scheduling, options: SolverOptions) -> Schedule:
 
 
 def first(problem: Scheduling, options: SolverOptions) -> Schedule:
-    """Some schedule within T. Raises `SolverError` where none is found."""
+    """Some schedule within T. Raises `SolverError` if none is found."""
     packed = pack(problem, "milp", seed=options.seed)
     if problem.horizon is None or len(packed.slots) <= problem.horizon:
         return packed
@@ -380,7 +381,7 @@ def first(problem: Scheduling, options: SolverOptions) -> Schedule:
 
 
 def deadlines(problem: Scheduling, slots: int) -> list[float]:
-    """Every time in s at which a batch iteration of at most so many slots may end, in order."""
+    """Every time in s at which a batch iteration of at most the given number of slots can end, in ascending order."""
     slot_s = problem.center.slot_s
     updates = {job.update_time(inc) for job in problem.jobs for inc in (*job.workers, None)}
     return sorted({(slot + 1) * slot_s + update for slot in range(slots) for update in updates})

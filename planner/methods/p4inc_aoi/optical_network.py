@@ -1,7 +1,7 @@
 """A scheduling problem as the kit's own types: units as fabric and interconnect, jobs on their servers, INC as trees.
 
-What the schedulers call data of a worker are here bytes of its frames. A plan has no time in it: its trees name the
-units, and stay as they are while circuits and rates change.
+The schedulers' data of a worker are here the bytes of its frames. A plan contains no time: its trees name the units,
+and stay the same while circuits and rates change.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import Pool, joined_units
 
 IN_NETWORK = "p4inc-aoi"
-"""The slot policy of jobs whose sums a switch makes alone (section VI)."""
+"""The slot policy of jobs that a switch sums completely (section VI)."""
 
 
 def scaled(scheduling: Scheduling, schedule: Schedule, factor: float) -> tuple[Scheduling, Schedule]:
-    """The same with all rates and sizes multiplied by `factor`, so that all times stay as they are."""
+    """The problem with all rates and sizes multiplied by `factor`, so that all times stay the same."""
     center = scheduling.center
     units = tuple(replace(unit, switch_bps=unit.switch_bps * factor) for unit in center.units)
     smaller = replace(center, units=units, port_bps=center.port_bps * factor, step_bps=center.step_bps * factor)
@@ -41,10 +41,10 @@ def scaled(scheduling: Scheduling, schedule: Schedule, factor: float) -> tuple[S
 
 
 def fabric_of(center: DataCenter) -> Fabric:
-    """Every unit with its servers, and an optical link for every circuit that there may be.
+    """Every unit with its servers, and an optical link for every possible circuit.
 
-    In the data centre only the switches limit the bandwidth of servers (Eq. 5), so no server's link is narrower than
-    its switch.
+    In the data centre only the switches limit the bandwidth of servers (Eq. 5), so every server's link has at least the
+    bandwidth of its switch.
     """
     pools = {unit.name: Pool(unit.servers, unit.switch_bps) for unit in center.units}
     return joined_units(f"aoi-{len(pools)}", pools, combinations(pools, 2), center.port_bps)
@@ -62,10 +62,9 @@ def pairs_of(slot: Slot) -> list[tuple[str, str]]:
 
 
 def problem_of(scheduling: Scheduling, schedule: Schedule, fragment: FragmentFormat) -> Problem:
-    """The jobs on servers of their units, those first that have waited longest. Between iterations they compute and
-    update.
+    """Jobs on servers of their units, in the order of their arrival. Between iterations they compute and update.
 
-    Raises `InputError` for a unit that has no server left for the PS of a job: on a host, a job has one role.
+    Raises `InputError` for a unit without a server for the PS of a job: on a host, a job has one role.
     """
     pools = {unit.name: [f"{unit.name}h{n}" for n in range(1, unit.servers + 1)] for unit in scheduling.center.units}
 
@@ -81,7 +80,7 @@ def problem_of(scheduling: Scheduling, schedule: Schedule, fragment: FragmentFor
         if not server:
             raise InputError(
                 f"job {job.number}: unit '{job.server}' has a worker on each of its {len(pools[job.server])} servers "
-                "and none left for the PS: give it one more"
+                "and none for the PS: give the unit one more server"
             )
         size = 4 * fragment.values * max(1, round(job.gradient_bytes / fragment.wire_bytes))
         pause_s = job.compute_s + job.update_time(schedule.inc.get(job.number))
@@ -90,13 +89,14 @@ def problem_of(scheduling: Scheduling, schedule: Schedule, fragment: FragmentFor
 
 
 def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Plan:
-    """Trees for each job: to its PS, summed where the schedule has INC. Where that is the whole sum, the PS stands by.
+    """Trees for each job: to its PS, summed where the schedule has INC. If this is the complete sum, the PS is on
+    standby.
 
-    A flow may need more than one connection, so a job has as many equal trees as a flow of it has connections at most.
-    Rates are those at which all jobs could send at once, on a circuit between every two units.
+    A flow can need more than one connection, so a job has as many equal trees as the maximum number of connections of
+    its flows. Rates are those at which all jobs could send at once, with a circuit between every two units.
     """
     fabric, policies = problem.fabric, {}
-    trees: list[tuple[int, int, AggregationTree]] = []  # the job, how many it has, and one of them
+    trees: list[tuple[int, int, AggregationTree]] = []  # the job, the number of its trees, and one of them
     for placed, job in zip(scheduling.jobs, problem.jobs, strict=True):
         inc, server = schedule.inc.get(job.number), job.servers[0]
         pairs = [pair(unit, placed.server) for unit, _ in placed.flows(inc)]

@@ -22,8 +22,8 @@ KINDS = (TRAINING, MAPREDUCE)
 class Unit:
     """A switch and its servers. The symbols are the paper's (section IV-B).
 
-    `switch_bps` is what all its ports to servers carry, up and down together; `inc_jobs` of its jobs can use INC at a
-    time, each with an equal part of `aggregator_slots`.
+    `switch_bps` is the total rate of all its ports to servers, up and down together; `inc_jobs` of its jobs can use INC
+    at a time, each with an equal part of `aggregator_slots`.
     """
 
     name: str
@@ -48,7 +48,7 @@ class DataCenter:
     step_bps: float
 
     def __post_init__(self) -> None:
-        """Raise `InputError` unless names are unique and all numbers make sense."""
+        """Raise `InputError` unless names are unique and all numbers are in range."""
         for name, count in Counter(unit.name for unit in self.units).items():
             if count > 1:
                 raise InputError(f"unit '{name}' is given {count} times: every unit needs its own name")
@@ -71,11 +71,11 @@ class DataCenter:
 
 @dataclass(frozen=True)
 class PlacedJob:
-    """A job whose workers and PS have their units already. Job numbers count from 1.
+    """A job whose workers and PS already have units. Job numbers count from 1.
 
-    `workers[unit]` is W, how many are there; `server` is the PS's unit. In an iteration each worker computes for
-    `compute_s`, then sends `gradient_bytes` (d_j); without INC the PS needs `update_s` (a_j) more. A MapReduce job's
-    mappers are its workers and its reducer is its PS. The job arrives at the beginning of slot `arrival`.
+    `workers[unit]` is W, the number of workers there; `server` is the PS's unit. In an iteration each worker computes
+    for `compute_s`, then sends `gradient_bytes` (d_j); without INC the PS needs another `update_s` (a_j). The workers
+    of a MapReduce job are its mappers and its PS is its reducer. The job arrives at the beginning of slot `arrival`.
     """
 
     number: int
@@ -95,11 +95,11 @@ class PlacedJob:
 
     @property
     def home(self) -> str | None:
-        """The unit of all workers (E = 1); None where they are in several."""
+        """The unit of all workers (E = 1); None if they are in several."""
         return next(iter(self.workers)) if len(self.workers) == 1 else None
 
     def update_time(self, inc: str | None) -> float:
-        """The seconds of the update at the end of an iteration (Eq. 11): 0 where a switch does the whole sum."""
+        """The seconds of the update at the end of an iteration (Eq. 11): 0 if a switch computes the complete sum."""
         return 0.0 if inc is not None and self.home == inc else self.update_s
 
     def pause(self, inc: str | None) -> float:
@@ -107,13 +107,13 @@ class PlacedJob:
         return self.iterations * self.compute_s + (self.iterations - 1) * self.update_time(inc)
 
     def flows(self, inc: str | None) -> Iterator[tuple[str, int]]:
-        """The units that send to the PS's, and how many times a worker's rate (Eq. 4), if `inc` sums for the job."""
+        """The units that send to the PS's unit, in multiples of a worker's rate (Eq. 4), if `inc` sums for the job."""
         for unit, workers in self.workers.items():
             if unit != self.server and not (unit == inc == self.home):
                 yield unit, 1 if unit == inc else workers
 
     def switch_loads(self, inc: str | None) -> dict[str, int]:
-        """By unit, what its switch carries from and to its servers, in a worker's rates (Eq. 5)."""
+        """For each unit, the load of its switch from and to its servers, in multiples of a worker's rate (Eq. 5)."""
         loads = Counter(self.workers)
         for _, weight in self.flows(inc):
             loads[self.server] += weight
@@ -124,9 +124,9 @@ class PlacedJob:
 
 @dataclass(frozen=True)
 class Scheduling:
-    """A data centre and the jobs to schedule on it. Constructing one checks it.
+    """A data centre and the jobs to schedule on it. The constructor checks it.
 
-    `horizon` is T, the number of slots in which all jobs have to be done; None if it does not matter.
+    `horizon` is T, the number of slots in which all jobs have to be done; None for no limit.
     """
 
     center: DataCenter
@@ -135,7 +135,7 @@ class Scheduling:
 
     def __post_init__(self) -> None:
         if not self.jobs:
-            raise InputError("no job: there has to be at least one")
+            raise InputError("no job: give at least one")
         for number, count in Counter(job.number for job in self.jobs).items():
             if count > 1:
                 raise InputError(f"job {number} is given {count} times: every job needs its own number")
@@ -150,7 +150,7 @@ class Scheduling:
 
 
 def check_job(center: DataCenter, job: PlacedJob) -> None:
-    """Raise `InputError`, with the constraint that is broken, unless the job fits its units."""
+    """Raise `InputError`, which names the broken constraint, unless the job fits its units."""
     name = f"job {job.number}"
     for unit in (*job.workers, job.server):
         if unit not in center.index:

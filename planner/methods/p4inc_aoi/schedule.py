@@ -1,8 +1,8 @@
 """The decisions of a P4INC-AOI scheduler, slot by slot, and their results: completion times and reconfigurations.
 
-The circuits of the first slot are set before it begins, since Eq. (7) starts at slot 1. Whatever is newly connected
-between two units in a later slot is dark for the time of a reconfiguration, and rates that rise there lose what they
-would have carried meanwhile (Eq. 10).
+The circuits of the first slot are set before it begins, since Eq. (7) starts at slot 1. New connections between two
+units in a later slot are dark during the reconfiguration, and rates that rise there lose the traffic of this time (Eq.
+10).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UnitPair = tuple[str, str]
 """Two units, in the order of their names."""
 
 DUST = 1e-9
-"""A smaller part of a job's data that is left of a transfer is rounding."""
+"""A smaller remaining fraction of a job's data is rounding."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Slot:
-    """One slot: the circuits that are set, also those that idle, and the jobs that transfer."""
+    """One slot: the circuits that are set, including idle ones, and the jobs that transfer."""
 
     circuits: tuple[UnitCircuit, ...]
     grants: tuple[Grant, ...]
@@ -85,8 +85,8 @@ class Schedule:
 class ScheduleFigures:
     """The results of a schedule. Times are in seconds, by job.
 
-    `iteration_s` is t of Eq. (11), to the end of the last slot; `jct_s` goes from the job's arrival to its very end,
-    waiting included. `reconfigured` counts the connections that each slot sets up anew.
+    `iteration_s` is t of Eq. (11), to the end of the last slot; `jct_s` goes from the job's arrival to its end,
+    including waiting. `reconfigured` counts the new connections of each slot.
     """
 
     iteration_s: dict[int, float]
@@ -105,7 +105,7 @@ class ScheduleFigures:
 
     @property
     def reconfigurations(self) -> int:
-        """How many slots reconfigure anything."""
+        """The number of slots with a reconfiguration."""
         return sum(map(bool, self.reconfigured))
 
 
@@ -115,7 +115,7 @@ def pair(a: str, b: str) -> UnitPair:
 
 
 def traffic_bps(problem: Scheduling, schedule: Schedule, slot: Slot) -> dict[tuple[int, str, str], float]:
-    """What each job sends from unit to unit in a slot: B[job, v, u] of Eq. (4) for v other than u, in bit/s."""
+    """The traffic of each job from unit to unit in a slot: B[job, v, u] of Eq. (4) for v other than u, in bit/s."""
     return {
         (grant.job, unit, problem.job_of[grant.job].server): weight * grant.rate_bps
         for grant in slot.grants
@@ -124,7 +124,7 @@ def traffic_bps(problem: Scheduling, schedule: Schedule, slot: Slot) -> dict[tup
 
 
 def increases(schedule: Schedule) -> Iterator[dict[UnitPair, int]]:
-    """For each slot the pairs that get more connections (alpha = 1), and how many more (Eq. 7)."""
+    """For each slot the pairs that get more connections (alpha = 1), and the number of new ones (Eq. 7)."""
     if schedule.slots:
         yield {}
     for before, after in pairwise(schedule.slots):
@@ -145,7 +145,7 @@ def figures(problem: Scheduling, schedule: Schedule) -> ScheduleFigures:
 
 
 def transfer_ends(problem: Scheduling, schedule: Schedule) -> dict[int, float]:
-    """When each job's last transfer ends, in seconds from slot 0. A job that is not done has no entry."""
+    """The end of each job's last transfer, in seconds from slot 0. A job that is not done has no entry."""
     runs = {job.number: JobProgress(problem.center, job, schedule.inc.get(job.number)) for job in problem.jobs}
     ends: dict[int, float] = {}
     for number, (slot, more) in enumerate(zip(schedule.slots, increases(schedule), strict=True)):
@@ -157,7 +157,7 @@ def transfer_ends(problem: Scheduling, schedule: Schedule) -> dict[int, float]:
 
 
 class JobProgress:
-    """A job in progress: what is left of each of its flows, as a worker's bits (D of Eqs. 8 and 10)."""
+    """A job in progress: the remainder of each of its flows, as a worker's bits (D of Eqs. 8 and 10)."""
 
     def __init__(self, center: DataCenter, job: PlacedJob, inc: str | None) -> None:
         self.center, self.job = center, job
@@ -167,7 +167,7 @@ class JobProgress:
         self.speed = 0.0
 
     def advance(self, rate_bps: float, dark: Mapping[UnitPair, int]) -> float | None:
-        """Transfer for a slot; returns the seconds after which all was sent, or None if something is left."""
+        """Transfer for a slot; return the seconds after which everything was sent, or None if data remains."""
         speed = rate_bps / (1 + rate_bps * self.pause)
         lost = max(0.0, speed - self.speed) * self.center.reconfiguration_s
         owed = [left + (lost if units in dark else 0.0) for left, units in zip(self.left, self.pairs, strict=True)]
@@ -182,12 +182,12 @@ class JobProgress:
 #
 # | constraint | says |
 # |---|---|
-# | placement (2) | a job uses INC in one unit, where workers of it are |
+# | placement (2) | a job uses INC in one unit that has workers of the job |
 # | INC capacity (3) | no switch sums for more jobs at a time than it can |
-# | switch bandwidth (5) | what a unit's servers send and get stays within the switch's bandwidth |
+# | switch bandwidth (5) | the traffic of a unit's servers stays within the switch's bandwidth |
 # | circuits (6) | a circuit joins two units of the data centre, once, by at least one connection |
 # | ports (6) | no unit has more connections than optical ports |
-# | port rate (6) | what two units exchange stays within the rate of their connections |
+# | port rate (6) | the traffic between two units stays within the rate of their connections |
 # | completion (8), (10) | every job has sent all its data by the last slot, reconfigurations counted |
 # | duration (11) | a job transfers in one run of slots, none of them before it arrives |
 
@@ -195,10 +195,10 @@ TOLERANCE = 1e-6
 
 
 def check(problem: Scheduling, schedule: Schedule) -> None:
-    """Raise `PlanError`, with the constraint, the slot and the unit or job, unless the schedule keeps them all."""
+    """Raise `PlanError`, which names constraint, slot and unit or job, unless the schedule keeps all constraints."""
     jobs = problem.job_of
     for number, unit in schedule.inc.items():
-        expect("placement (2)", number in jobs, f"job {number}, which uses INC, is none of the problem's")
+        expect("placement (2)", number in jobs, f"job {number}, which uses INC, is not a job of the problem")
         here = unit in jobs[number].workers
         expect("placement (2)", here, f"job {number} uses INC in unit '{unit}', where it has no worker")
     for number, slot in enumerate(schedule.slots):
@@ -222,8 +222,8 @@ def check_slot(problem: Scheduling, schedule: Schedule, number: int, slot: Slot)
     exchanged: defaultdict[UnitPair, float] = defaultdict(float)
     for grant in slot.grants:
         known = grant.job in problem.job_of
-        expect("duration (11)", known, f"slot {number} serves job {grant.job}, which is none of the problem's")
-        given = f"slot {number} grants job {grant.job} {grant.rate_bps} bit/s; more than 0 is expected"
+        expect("duration (11)", known, f"slot {number} serves job {grant.job}, which is not in the problem")
+        given = f"slot {number} grants job {grant.job} {grant.rate_bps} bit/s: more than 0 is expected"
         expect("duration (11)", isfinite(grant.rate_bps) and grant.rate_bps > 0, given)
         job, inc = problem.job_of[grant.job], schedule.inc.get(grant.job)
         if inc is not None:
@@ -236,7 +236,7 @@ def check_slot(problem: Scheduling, schedule: Schedule, number: int, slot: Slot)
     used: Counter[str] = Counter()
     for circuit in slot.circuits:
         joins = circuit.a != circuit.b and circuit.ports >= 1 and {circuit.a, circuit.b} <= set(problem.center.index)
-        expect("circuits (6)", joins, f"slot {number}: {circuit} joins no two units")
+        expect("circuits (6)", joins, f"slot {number}: {circuit} does not join two units")
         used[circuit.a] += circuit.ports
         used[circuit.b] += circuit.ports
     twice = f"slot {number} joins two units twice: give one circuit with all its ports"
@@ -252,12 +252,12 @@ def check_slot(problem: Scheduling, schedule: Schedule, number: int, slot: Slot)
 
 
 def within(constraint: str, what: str, value: float, limit: float) -> None:
-    """Raise the error for this constraint if the value exceeds the limit by more than rounding."""
-    expect(constraint, value <= limit * (1 + TOLERANCE), f"{value:g} {what}, but at most {limit:g} are possible")
+    """Raise the error for this constraint if the value exceeds the limit beyond rounding."""
+    expect(constraint, value <= limit * (1 + TOLERANCE), f"{value:g} {what}: at most {limit:g} are possible")
 
 
 def expect(constraint: str, holds: bool, what: str) -> None:
-    """Raise the error that names the broken constraint, and what breaks it, unless the constraint holds."""
+    """Raise the error with the broken constraint and its place, unless the constraint holds."""
     if not holds:
         raise PlanError(f"schedule breaks constraint '{constraint}': {what}")
 
@@ -290,7 +290,7 @@ class ScheduleFile:
 
 
 def load_scheduling(path: Path) -> Scheduling:
-    """The problem of a file. Raises `InputError`."""
+    """Read the problem of a file. Raises `InputError`."""
     found = validate(read_file(path, FILE), SchedulingFile)
     return Scheduling(found.center, found.jobs, found.horizon)
 
@@ -302,7 +302,7 @@ def save_scheduling(problem: Scheduling, path: Path) -> None:
 
 
 def load_schedule(path: Path) -> Schedule:
-    """A schedule, not yet checked against any problem. Raises `InputError`."""
+    """Read a schedule, not yet checked against any problem. Raises `InputError`."""
     return validate(read_file(path, FILE), ScheduleFile).schedule
 
 

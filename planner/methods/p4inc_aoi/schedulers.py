@@ -1,13 +1,14 @@
-"""Schedulers of optical circuits: P4INC-AOI's heuristics, a planner of our own, and the contract that all keep.
+"""Schedulers of optical circuits: P4INC-AOI's heuristics, the kit's own planner, and the contract of all schedulers.
 
 A scheduler decides which job uses in-network computing (INC), when it transfers and at what rate, and which circuits
-are set in every time slot (P4INC-AOI, section III). The paper's heuristics see no job before it arrives: first come,
-first served (FCFS), and the time window (TW).
+are set in every time slot (P4INC-AOI, section III). The paper's heuristics do not know jobs before their arrival: first
+come, first served (FCFS), and the time window (TW).
 
-Our own, `pack`, knows all jobs from the start, as the MILP does. It packs jobs into slots in turn; those that end last
-come earlier next time. Where TW deals bandwidth in steps, a job here gets just the rate with which it is done at the
-end of a slot. Of all starts and all units with INC it takes those that end the job first, and of several as good those
-that take the fewest ports. Circuits are set afterwards; until then a reconfiguration is counted wherever a rate rises.
+The kit's own, `pack`, knows all jobs from the start, like the MILP. It packs jobs into slots in turn; those that end
+last come earlier in the next round. Where TW grants bandwidth in steps, a job here gets exactly the rate with which it
+is done at the end of a slot. Of all starts and all units with INC it takes those that end the job first; among equal
+ones, those with the fewest ports. Circuits are set afterwards; until then a reconfiguration is counted wherever a rate
+rises.
 """
 
 from __future__ import annotations
@@ -39,15 +40,14 @@ from inakit.topo.errors import PlanError
 FloatArray = NDArray[np.float64]
 
 LOCAL = 1e-3
-"""The weight of a bit that INC takes off a switch only, where one that it takes off the interconnect has the weight 1.
-"""
+"""The weight of a bit that INC saves only at a switch; a bit saved on the interconnect has the weight 1."""
 
 
 def assign_inc(jobs: Sequence[PlacedJob], capacity: Mapping[str, int]) -> dict[int, str]:
-    """By job, the unit whose INC it uses.
+    """For each job, the unit whose INC it uses.
 
-    In each round a unit gets the job, and a job the unit, that together save most. `capacity` says how many more jobs
-    can use INC in each unit (N_INC less those that do).
+    In each round, units and jobs are matched for the greatest total saving. `capacity` gives the number of further jobs
+    that can use INC in each unit (N_INC less the current ones).
     """
     found: dict[int, str] = {}
     left = {unit: count for unit, count in capacity.items() if count > 0}
@@ -70,19 +70,21 @@ def assign_inc(jobs: Sequence[PlacedJob], capacity: Mapping[str, int]) -> dict[i
 
 
 def saved_bits(job: PlacedJob, unit: str) -> float:
-    """The bits that do not cross the interconnect when `unit` sums. Those that only a switch is spared count little."""
+    """The bits that do not cross the interconnect when `unit` sums. Bits that are saved only at a switch have a small
+    weight.
+    """
     without, within = (sum(weight for _, weight in job.flows(inc)) for inc in (None, unit))
     return job.bits * (without - within + LOCAL * job.workers[unit])
 
 
 def match(weight: FloatArray) -> list[tuple[int, int]]:
-    """The matching of rows and columns with the greatest weight. Pairs without weight are left out.
+    """The matching of rows and columns with the greatest weight. Pairs without weight are omitted.
 
-    The Hungarian method by shortest augmenting paths: for one row after another, the cheapest path to a free column is
+    The Hungarian method by shortest augmenting paths: for each row in turn, the cheapest path to a free column is
     found, and the columns on it are shifted. Prices stay dual feasible.
     """
     rows, columns = weight.shape
-    cost = np.hstack([-weight, np.zeros((rows, rows))])  # one more column for each row that stays alone
+    cost = np.hstack([-weight, np.zeros((rows, rows))])  # one more column for each unmatched row
     row_price, column_price = np.zeros(rows), np.zeros(columns + rows)
     owner = np.full(columns + rows, -1)
     for row in range(rows):
@@ -111,23 +113,23 @@ def match(weight: FloatArray) -> list[tuple[int, int]]:
     return sorted((row, column) for row, column in pairs if weight[row, column] > 0)
 
 
-# -- How long each virtual port will be busy at best: the ideal active windows of Algorithm 3, for all ports at once.
+# -- The minimum busy time of each virtual port: the ideal active windows of Algorithm 3, for all ports at once.
 #
-# A unit has two virtual ports, one to its servers and one to the interconnect. Where a job's update takes a while,
-# its transfer has to end that much earlier, and the port is busy for longer than its data takes at full rate. The
-# scan's line 9 divides by t_0 - tau_j, which is constant throughout; the middle of the range is meant, as lines 8, 10
-# and 12 say.
+# A unit has two virtual ports, one to its servers and one to the interconnect. A job with a long update has to end its
+# transfer earlier by this time, so the port is busy for longer than its data takes at full rate. The scan's line 9
+# divides by t_0 - tau_j, which is constant throughout; the middle of the range is meant, as lines 8, 10 and 12
+# indicate.
 
 THRESHOLD_S = 1e-3
 """t_th, the width in s of the range at which the bisection ends."""
 
 VirtualPort = tuple[str, str]
-"""A unit, and where the port leads: SERVERS or OPTICS."""
+"""A unit, and the side of the port: SERVERS or OPTICS."""
 SERVERS, OPTICS = "servers", "optics"
 
 
 def ports_of(shape: JobShape) -> dict[VirtualPort, int]:
-    """The virtual ports that a job uses, and how many times a worker's data goes through each."""
+    """The virtual ports of a job, and the multiple of a worker's data that passes each."""
     found: dict[VirtualPort, int] = {(unit, SERVERS): load for unit, load in shape.loads}
     for units, weight in shape.flows:
         for unit in units:
@@ -159,11 +161,10 @@ def windows(
     return {port: float(high[place]) for port, place in number.items()}
 
 
-# -- Slot after slot: jobs arrive, a policy grants them INC and bandwidth, circuits follow, a slot passes (Algorithm
-# 1).
+# -- Slot after slot: jobs arrive, a policy grants them INC and bandwidth, circuits follow, a slot passes (Algorithm 1).
 #
-# A policy sees no job before it arrives. A job keeps what it was granted until it is done (line 3), so transfers do
-# not pause. A job that was given INC but no bandwidth gives it back at the end of the slot.
+# A policy does not know a job before its arrival. A job keeps its grants until it is done (line 3), so transfers do not
+# pause. A job with INC but without bandwidth returns it at the end of the slot.
 
 
 @dataclass
@@ -188,7 +189,7 @@ class Active:
         return self.job.update_time(self.shape.inc)
 
     def time_left(self, rate_bps: float) -> float:
-        """The seconds until the job is done at that rate, as long as circuits stay."""
+        """The seconds until the job is done at this rate if circuits stay the same."""
         return self.left_bits * (1 / rate_bps + self.run.pause) + self.update_s
 
 
@@ -200,7 +201,7 @@ GrantPolicy = Callable[["SlotSimulation"], None]
 class SlotSimulation:
     """The state between slots: jobs in the order of their arrival, circuits, and the slot in which each was last used.
 
-    `fixed` are circuits that never change. `resources` are what is left in the slot that is planned. `stuck` is set
+    `fixed` are circuits that never change. `resources` are those remaining in the slot that is planned. `stuck` is set
     after a slot without a transfer.
     """
 
@@ -218,7 +219,7 @@ class SlotSimulation:
         self.resources = SlotResources(self.center, self.fixed)
 
     def run(self, method: str) -> Schedule:
-        """The schedule until all jobs are done. Raises `PlanError` when a job can never start, or when T is over."""
+        """The schedule until all jobs are done. Raises `PlanError` if a job can never start, or at the end of T."""
         started = time.monotonic()
         slots = tuple(self.slots())
         return Schedule(method, self.inc, slots, SolverOutcome("heuristic", time.monotonic() - started))
@@ -237,7 +238,7 @@ class SlotSimulation:
                 raise cannot_start(self.active[0].job)
 
     def arrive(self, job: PlacedJob) -> Active:
-        """A job that has just arrived, with the largest step of bandwidth that fits it."""
+        """A newly arrived job, with the largest step of bandwidth that fits it."""
         step_bps, alone = self.center.step_bps, SlotResources(self.center, self.fixed)
         for shape in (JobShape(job, unit) for unit in (None, *job.workers)):
             if alone.most_bps(shape, step_bps) > 0:
@@ -247,7 +248,7 @@ class SlotSimulation:
         raise cannot_start(job)
 
     def slot(self, number: int) -> Slot:
-        """Plan a slot, and let it pass. Raises `PlanError` when T is over."""
+        """Plan a slot, then advance by it. Raises `PlanError` at the end of T."""
         self.resources = SlotResources(self.center, self.fixed)
         for one in self.active:
             if one.rate_bps:
@@ -275,7 +276,7 @@ class SlotSimulation:
         return Slot(circuits_of(self.circuits), grants)
 
     def passes(self, one: Active, dark: Mapping[UnitPair, int]) -> bool:
-        """Let a slot pass for a job; returns whether its last transfer is done by the end of the slot."""
+        """Advance a job by a slot; return whether its last transfer is done by the end of the slot."""
         if not one.rate_bps:
             self.serve(one, None)
             return False
@@ -284,7 +285,7 @@ class SlotSimulation:
         return one.run.advance(one.rate_bps, dark) is not None
 
     def serve(self, one: Active, unit: str | None) -> None:
-        """Let a job begin anew, with INC in that unit, or without where it is None."""
+        """Restart a job with INC in this unit, or without INC for None."""
         one.shape, one.run = JobShape(one.job, unit), JobProgress(self.center, one.job, unit)
 
     def use_inc(self, one: Active, unit: str | None) -> None:
@@ -297,13 +298,13 @@ class SlotSimulation:
         one.rate_bps += more_bps
 
     def steps_to_finish(self, one: Active) -> float:
-        """The steps of bandwidth with which a job is done within this slot, even if its circuits are new."""
+        """The steps of bandwidth with which a job is done within this slot, even on new circuits."""
         usable = self.center.slot_s - self.center.reconfiguration_s - one.left_bits * one.run.pause
         return max(0.0, one.left_bits / usable - one.rate_bps) / one.step_bps if usable > 0 else inf
 
 
 def cannot_start(job: PlacedJob) -> PlanError:
-    """The error for a job that cannot transfer even alone."""
+    """Build the error for a job that cannot transfer even alone."""
     return PlanError(
         f"constraints 'ports (6)' and 'switch bandwidth (5)': job {job.number} cannot transfer, not even alone; "
         f"give {', '.join(dict.fromkeys((*job.workers, job.server)))} more optical ports, or more bandwidth"
@@ -312,15 +313,15 @@ def cannot_start(job: PlacedJob) -> PlanError:
 
 # -- The policies of the paper: the time window (TW) of Algorithms 2 and 3, and first come, first served (FCFS).
 #
-# Each choice that the paper leaves open is a field, whose default is the reading for which
-# `experiments/papers/p4inc_aoi/NOTES.md` argues.
+# Each choice that the paper leaves open is a field; its default is the reading that
+# `experiments/papers/p4inc_aoi/NOTES.md` justifies.
 
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """Algorithm 2. `inc`: whether switches sum. `limit_bps`: the most that a worker can have.
+    """Algorithm 2. `inc`: whether switches sum. `limit_bps`: the maximum rate of a worker.
 
-    `fill`: bandwidth is dealt until none is left, also to jobs that are done within the slot with less.
+    `fill`: bandwidth is granted until none is left, also to jobs that need less to be done within the slot.
     """
 
     inc: bool = True
@@ -328,7 +329,7 @@ class TimeWindow:
     limit_bps: float = inf
 
     def __call__(self, now: SlotSimulation) -> None:
-        """Deal INC by matching to jobs that have not started, then bandwidth port by port, the busiest first (16)."""
+        """Grant INC by matching to jobs that have not started, then bandwidth port by port, the busiest first (16)."""
         if self.inc:
             waiting = {one.job.number: one for one in now.active if not one.rate_bps}
             found = assign_inc([one.job for one in waiting.values()], now.resources.inc_jobs)
@@ -346,9 +347,9 @@ class TimeWindow:
             done.update(jobs)
 
     def deal_bandwidth(self, now: SlotSimulation, jobs: list[Active]) -> None:
-        """Give a step to the job that would still be the latest with it, until no step fits any job (lines 19 to 31).
+        """Grant a step to the job that would still be the latest with it, until no step fits any job (lines 19 to 31).
 
-        What is left only shrinks, so a job that a step does not fit needs no second look.
+        Remaining bandwidth only decreases, so a job that a step does not fit needs no second test.
         """
         latest = [(-one.time_left(one.rate_bps + one.step_bps), place) for place, one in enumerate(jobs)]
         heapify(latest)
@@ -366,10 +367,10 @@ class TimeWindow:
 
 @dataclass(frozen=True)
 class FirstCome:
-    """Jobs in the order of their arrival, each with all that shortens its own time.
+    """Jobs in the order of their arrival, each with every grant that shortens its own time.
 
-    `fill`: a job takes all bandwidth there is, not just what it needs to be done within the slot. `strict`: a job
-    that cannot start holds up those behind it. `limit_bps`: the most that a worker can have.
+    `fill`: a job takes all available bandwidth, even beyond its need to be done within the slot. `strict`: a job that
+    cannot start delays those behind it. `limit_bps`: the maximum rate of a worker.
     """
 
     inc: bool = True
@@ -378,7 +379,7 @@ class FirstCome:
     limit_bps: float = inf
 
     def __call__(self, now: SlotSimulation) -> None:
-        """Grant each waiting job INC where it takes most traffic off the interconnect, and bandwidth."""
+        """Grant each waiting job INC in the unit where it saves most interconnect traffic, and bandwidth."""
         for one in now.active:
             if one.rate_bps:
                 continue
@@ -396,18 +397,18 @@ class FirstCome:
 
 
 TRIES, MOST_ROUNDS = 12_000, 200
-"""The most jobs packed in all rounds together, and the most rounds: few rounds for many jobs, many for few."""
+"""The maximum number of jobs packed in all rounds, and of rounds: few rounds for many jobs, many for few."""
 
 PICKED = 2
-"""How many jobs, on average, come earlier by chance."""
+"""The mean number of random jobs that move to the front."""
 
 LEAST = 1e-3
-"""A slot that has less left than this part of the rate which a job would have alone is full for that job."""
+"""A slot with a smaller part of the rate that a job would have alone counts as full for this job."""
 
 
 @dataclass(frozen=True)
 class PackedJob:
-    """Where a job goes: its first slot, a worker's rate in each slot, and the ports that it takes."""
+    """The place of a job: its first slot, a worker's rate in each slot, and its ports."""
 
     shape: JobShape
     start: int
@@ -417,12 +418,12 @@ class PackedJob:
 
     @property
     def rank(self) -> tuple[float, int, int]:
-        """The key by which places are compared: end, ports, slots. The least is the best."""
+        """The sort key of places: end, ports, slots. The least is the best."""
         return self.end_s, self.ports, len(self.rates_bps)
 
 
 class Packing:
-    """Slots that are filled with the jobs in this order."""
+    """Slots filled with the jobs in this order."""
 
     def __init__(self, problem: Scheduling, order: list[PlacedJob]) -> None:
         self.center, self.order = problem.center, order
@@ -433,19 +434,19 @@ class Packing:
             self.add(job)
 
     def slot(self, number: int) -> SlotResources:
-        """The resources of that slot."""
+        """The resources of this slot."""
         while len(self.slots) <= number:
             self.slots.append(SlotResources(self.center))
         return self.slots[number]
 
     @property
     def score(self) -> tuple[float, int, int]:
-        """When the last jobs end, how many these are, and the ports that all jobs take. The least score is the best."""
+        """The end of the last jobs, their number, and the ports of all jobs. The least score is the best."""
         ends = [place.end_s for place in self.places.values()]
         return max(ends), ends.count(max(ends)), sum(place.ports for place in self.places.values())
 
     def add(self, job: PlacedJob) -> None:
-        """Put a job where it ends first. Raises `PlanError` where it cannot transfer."""
+        """Put a job where it ends first. Raises `PlanError` if it cannot transfer."""
         best: PackedJob | None = None
         for shape in shapes(job):
             limit = inf if best is None else best.end_s
@@ -462,7 +463,7 @@ class Packing:
         self.places[job.number] = best
 
     def candidates(self, shape: JobShape, limit_s: float) -> Iterator[PackedJob]:
-        """The place that each start leads to, until no later start can end by the limit or as early as one found."""
+        """The place for each start, until no later start can end by the limit or as early as one found."""
         alone_bps = rate_in(self.empty, shape, inf)
         if alone_bps <= 0:
             return
@@ -477,9 +478,9 @@ class Packing:
             start += 1
 
     def place(self, shape: JobShape, start: int, least_bps: float) -> PackedJob | None:
-        """The job as fast as possible from that slot on.
+        """The place where the job is done as fast as possible from this slot on.
 
-        None if a slot has no more than `least_bps` before the job is done.
+        None if a slot has at most `least_bps` before the job is done.
         """
         job, slot_s = shape.job, self.center.slot_s
         pause = job.pause(shape.inc) / job.bits
@@ -503,7 +504,7 @@ class Packing:
         return PackedJob(shape, start, tuple(rates), ports, done_s(self.center, shape, number))
 
     def schedule(self, method: str, seconds: float) -> Schedule:
-        """The schedule of the packed slots, with circuits that change as little as they can."""
+        """The schedule of the packed slots, with as few changes of circuits as possible."""
         inc = {number: place.shape.inc for number, place in self.places.items() if place.shape.inc is not None}
         grants: list[list[Grant]] = [[] for _ in range(max(p.start + len(p.rates_bps) for p in self.places.values()))]
         for number, place in sorted(self.places.items()):
@@ -533,15 +534,15 @@ def shapes(job: PlacedJob) -> list[JobShape]:
 
 
 def done_s(center: DataCenter, shape: JobShape, slots: int) -> float:
-    """When a job that transfers in the last of so many slots ends, in s, its update included."""
+    """The end in s, update included, of a job whose last transfer is in the last of the given number of slots."""
     return slots * center.slot_s + shape.job.update_time(shape.inc)
 
 
 def pack(problem: Scheduling, method: str = "pack", tries: int = TRIES, seed: int = 0) -> Schedule:
-    """Pack again and again, and keep the best: the shortest batch iteration, then the fewest connections.
+    """Pack repeatedly, and keep the best: the shortest batch iteration, then the fewest connections.
 
-    After a round the jobs that ended last go to the front, as do a few that chance picks. No round is needed once the
-    last job ends as early as it would alone.
+    After a round the jobs that ended last move to the front, as do a few random ones. The search ends once the last job
+    ends as early as it would alone.
     """
     started, draws = time.monotonic(), np.random.default_rng(seed)
     order = sorted(problem.jobs, key=lambda job: (-hardness(problem, job), job.number))
@@ -557,7 +558,7 @@ def pack(problem: Scheduling, method: str = "pack", tries: int = TRIES, seed: in
 
 
 def earliest_s(problem: Scheduling) -> float:
-    """A time in s before which no batch iteration ends: that of the last job, if each had all units to itself."""
+    """A lower bound in s on the batch iteration: the end of the last job if each had all units to itself."""
     center = problem.center
 
     def alone_s(shape: JobShape) -> float:
@@ -568,13 +569,13 @@ def earliest_s(problem: Scheduling) -> float:
 
 
 def slots_at(center: DataCenter, shape: JobShape, rate_bps: float) -> int:
-    """The slots in which a job is done at a rate, if no circuit is new. Rounding does not begin another slot."""
+    """The number of slots for a job at a rate without new circuits. Rounding does not begin another slot."""
     sending_s = shape.job.bits / rate_bps + shape.job.pause(shape.inc)
     return max(1, ceil(sending_s / center.slot_s * (1 - 3 * ROUNDING)))
 
 
 def hardness(problem: Scheduling, job: PlacedJob) -> float:
-    """For how long, in s, a job keeps a unit's optical ports busy if it has all of them, its update included."""
+    """The time in s for which a job keeps a unit's optical ports busy if it has all of them, its update included."""
     center = problem.center
     most_bps = max(unit.optical_ports for unit in center.units) * center.port_bps
     sent = sum(weight for _, weight in job.flows(None)) * job.bits
@@ -582,7 +583,7 @@ def hardness(problem: Scheduling, job: PlacedJob) -> float:
 
 
 def moved(order: Sequence[PlacedJob], packing: Packing, draws: np.random.Generator) -> list[PlacedJob]:
-    """The order with the jobs that ended last, and some that chance picks, in front."""
+    """The order with the jobs that ended last, and some random ones, in front."""
     drawn = draws.random(len(order)) < PICKED / len(order)
     last = packing.score[0]
     ahead = [picked or packing.places[job.number].end_s == last for job, picked in zip(order, drawn, strict=True)]
@@ -613,7 +614,7 @@ class Scheduler:
 
 
 def slot_by_slot(name: str, policy: GrantPolicy) -> Function:
-    """The scheduler that decides slot after slot by this policy; `name` is what its schedules say of their origin."""
+    """The scheduler that decides slot after slot by this policy; schedules carry `name` as their origin."""
     return lambda problem, _options: SlotSimulation(problem, policy).run(name)
 
 

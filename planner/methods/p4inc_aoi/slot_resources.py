@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class JobShape:
-    """The resources that a job takes at a worker's rate of 1, where unit `inc`, or none, sums for it."""
+    """The resources of a job at a worker's rate of 1, if unit `inc`, or none, sums for it."""
 
     job: PlacedJob
     inc: str | None
@@ -35,7 +35,7 @@ class JobShape:
 class SlotResources:
     """The resources of a slot, to which the rates of jobs are added. `fixed` are circuits that never change.
 
-    `ports`, `switch_bps` and `inc_jobs` are left at each unit; `traffic_bps` is in use between two units.
+    `ports`, `switch_bps` and `inc_jobs` remain at each unit; `traffic_bps` is in use between two units.
     """
 
     def __init__(self, center: DataCenter, fixed: Mapping[UnitPair, int] | None = None) -> None:
@@ -46,7 +46,7 @@ class SlotResources:
         self.traffic_bps: dict[UnitPair, float] = {}
 
     def ports_for(self, bps: float) -> int:
-        """The ports that this traffic takes."""
+        """The number of ports for this traffic."""
         return max(1, ceil(bps / self.center.port_bps - ROUNDING)) if bps > 0 else 0
 
     def fits(self, shape: JobShape, rate_bps: float) -> bool:
@@ -56,7 +56,7 @@ class SlotResources:
         return self.has_ports(shape, rate_bps)
 
     def has_ports(self, shape: JobShape, rate_bps: float) -> bool:
-        """Whether enough optical ports are free for that rise or, where circuits are fixed, enough of their rate."""
+        """Whether enough optical ports are free for this rise or, if circuits are fixed, enough of their rate."""
         if self.fixed is not None:
             return all(
                 self.traffic_bps.get(units, 0.0) + weight * rate_bps
@@ -66,7 +66,7 @@ class SlotResources:
         return all(self.ports[unit] >= count for unit, count in self.more_ports(shape, rate_bps).items())
 
     def more_ports(self, shape: JobShape, rate_bps: float) -> Counter[str]:
-        """By unit, the ports that a rate takes in addition to those in use."""
+        """For each unit, the ports that a rate needs in addition to those in use."""
         found: Counter[str] = Counter()
         for units, weight in shape.flows:
             used = self.traffic_bps.get(units, 0.0)
@@ -86,7 +86,7 @@ class SlotResources:
             self.traffic_bps[units] = self.traffic_bps.get(units, 0.0) + weight * rate_bps
 
     def steps(self, shape: JobShape, step_bps: float, most: float) -> int:
-        """How many steps of bandwidth fit, up to `most`, found by bisection."""
+        """The number of steps of bandwidth that fit, up to `most`, found by bisection."""
         bound = min(self.switch_bps[unit] / weight / step_bps for unit, weight in shape.loads)
         low, high = 0, max(0, int(min(bound, most)))
         while low < high:
@@ -98,7 +98,7 @@ class SlotResources:
         return low
 
     def most_bps(self, shape: JobShape, wanted_bps: float) -> float:
-        """The highest rate of a worker that fits, up to the one that is wanted; 0 where nothing is left.
+        """The highest rate of a worker that fits, up to the wanted one; 0 if nothing remains.
 
         The rate is exact, so that a job has no data left over when its slots end.
         """
@@ -110,7 +110,7 @@ class SlotResources:
         return rates[bisect_left(rates, True, key=lambda rate: not self.has_ports(shape, rate)) - 1]
 
     def filling_bps(self, shape: JobShape) -> Iterator[float]:
-        """The rates of a worker at which the ports between two units are full: with more, a flow takes another port."""
+        """The rates of a worker at which the ports between two units are full: beyond them, a flow needs another."""
         for units, weight in shape.flows:
             used = self.traffic_bps.get(units, 0.0)
             first = self.ports_for(used)
@@ -119,7 +119,7 @@ class SlotResources:
                 yield max(0.0, count * self.center.port_bps - used) / weight
 
     def needed(self) -> dict[UnitPair, int]:
-        """The connections that the traffic takes, by pair of units."""
+        """The connections for the traffic, by pair of units."""
         found = {units: self.ports_for(bps) for units, bps in self.traffic_bps.items()}
         return {units: count for units, count in found.items() if count > 0}
 
@@ -130,9 +130,9 @@ def settle(
     before: Mapping[UnitPair, int],
     last_used: Mapping[UnitPair, int],
 ) -> dict[UnitPair, int]:
-    """The circuits of a slot: those that are needed, and as many of those before as the remaining ports allow.
+    """The circuits of a slot: those needed, and as many of the previous ones as the remaining ports allow.
 
-    A connection is cut only where its port is needed elsewhere, those used longest ago first.
+    A connection is cut only if its port is needed elsewhere; those unused for longest are cut first.
     """
     found = dict(needed)
     free = {unit.name: unit.optical_ports for unit in center.units}
@@ -150,7 +150,7 @@ def settle(
 
 
 def uniform(center: DataCenter) -> dict[UnitPair, int]:
-    """The same number of connections between any two units; ports left over are dealt out in turn."""
+    """The same number of connections between any two units; remaining ports are distributed in turn."""
     free = {unit.name: unit.optical_ports for unit in center.units}
     found: Counter[UnitPair] = Counter()
     distances = sorted(combinations(range(len(center.units)), 2), key=lambda ends: (ends[1] - ends[0], ends))

@@ -99,7 +99,7 @@ def star(hosts: int, folder: Path) -> None:
 def test_a_tree_of_more_ports_than_some_targets_copy_to_is_told_when_it_is_planned(tmp_path: Path) -> None:
     star(140, tmp_path)
     arguments = ("--topo", "star.yml", "--workers", "139", "--gradient-bytes", "4096")
-    says = "results leave switch 's1' by 139 ports, and targets fast and virtual take 128: choose --switch bmv2"
+    says = "results leave switch 's1' by 139 ports, and targets fast and virtual allow 128: choose --switch bmv2"
     planned = inakit("plan", *arguments, "--planner", "atp", at=tmp_path)
     assert planned.code == 0, planned
     assert says in planned.output

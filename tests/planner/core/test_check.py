@@ -157,7 +157,7 @@ def test_a_cycle_is_named() -> None:
     """Aggregators 6 on l1 and 7 on s1 feed each other."""
     branches = tuple(replace(b, parent=6, path=("s1", "l1")) if b.label == 7 else b for b in TREE.branches)
     aggregators = (replace(L1, children=(1, 2, 7)), L2, S1)
-    with pytest.raises(PlanError, match=r"rule cycle broken at .*, label 1: it comes to label 6 again"):
+    with pytest.raises(PlanError, match=r"rule cycle broken at .*, label 1: it returns to label 6"):
         check(FIGURE1, with_tree(FULL, branches=branches, aggregators=aggregators))
 
 

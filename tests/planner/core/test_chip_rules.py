@@ -39,10 +39,10 @@ def plan() -> Plan:
     ("chip", "message"),
     [
         (replace(CHIP, children_per_slot=2), r"rule children broken at job 1, tree 1, .*: 3 children, not 1 to 2"),
-        (replace(CHIP, slots_per_pipeline=100), r"rule slots broken at .*: they end at 512, the pipeline has 100"),
+        (replace(CHIP, slots_per_pipeline=100), r"rule slots broken at .*: they end at 512, and the pipeline has 100"),
         (
             replace(CHIP, values_per_pass=32),
-            r"rule passes broken at switch \w+, pipeline 0: 2 passes of .e\+11 bit/s need .e\+11, it has 1e\+11",
+            r"rule passes broken at switch \w+, pipeline 0: 2 passes of .e\+11 bit/s need .e\+11; the chip has 1e\+11",
         ),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_plan_whose_results_fit_is_left_as_it_is() -> None:
     ("results", "why"),
     [
         ({"a1": "s1", "s1": "b1"}, "link s1->b1: no branch uses it"),
-        ({"a1": "s1"}, "worker a1: node s1 gets results from nowhere"),
+        ({"a1": "s1"}, "worker a1: node s1 gets no results"),
     ],
 )
 def test_results_go_against_the_branches_to_every_worker(results: dict[str, str], why: str) -> None:

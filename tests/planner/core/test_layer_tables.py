@@ -53,7 +53,7 @@ def test_every_table_has_its_source(path: Path) -> None:
 MISTAKES = {
     "above the layers": "",
     "it has no layer": "name,parameters\n",
-    "layer 'a' is there twice": "name,parameters\na,1\na,2\n",
+    "layer 'a' occurs twice": "name,parameters\na,1\na,2\n",
     "line 3: 'a,-1'": "# made up\nname,parameters\na,-1\n",
     "line 2: 'a,0'": "name,parameters\na,0\n",
     "line 2: 'a,1,2'": "name,parameters\na,1,2\n",
@@ -81,7 +81,7 @@ def test_names_of_layers_may_be_quoted_and_have_commas(tmp_path: Path) -> None:
     path.write_bytes(b'\xef\xbb\xbf# of a spreadsheet\r\n"name", "parameters"\r\n"conv, 3x3",30\r\n"fc ""2""",10\r\n')
     assert [layer.name for layer in find_model(str(path)).layers] == ["conv, 3x3", 'fc "2"']
     path.with_name("open.csv").write_text('name,parameters\n"first,30\n')
-    with pytest.raises(InputError, match=r"open\.csv line 2: no CSV"):
+    with pytest.raises(InputError, match=r"open\.csv line 2: not valid CSV"):
         find_model(str(path.with_name("open.csv")))
 
 

@@ -102,7 +102,7 @@ def test_shares_that_cannot_be(shares: dict[str, float], message: str) -> None:
 
 
 def test_no_packet_overtakes_on_the_way_to_a_host() -> None:
-    with pytest.raises(InputError, match="link l1-w0: a host cannot hold packets back"):
+    with pytest.raises(InputError, match="link l1-w0: a host cannot delay packets"):
         with_faults(FABRIC, INSTALLED, {("l1", "w0"): LinkFaults(reorder=0.1)})
 
 

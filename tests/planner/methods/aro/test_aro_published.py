@@ -124,7 +124,7 @@ def test_a_job_that_has_no_rate_yet_needs_time_not_levels() -> None:
     problem = ONE_TASK["1x1 0"]
     cut = SolverOutcome("feasible", 60.0, gap=9.0)
     none = dict.fromkeys((task.key for task in tasks_of(problem)), 0.0)
-    with pytest.raises(SolverError, match=r"job 1 has no rate in the best plan of 60 s; raise the time limit"):
+    with pytest.raises(SolverError, match=r"job 1 has the rate 0 in the best plan of 60 s; raise the time limit"):
         check_rates(problem, cut, none, LiteralOptions())
 
 

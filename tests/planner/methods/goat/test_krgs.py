@@ -180,7 +180,7 @@ def test_problems_that_make_no_sense() -> None:
     good = figure2()
     with pytest.raises(InputError, match="distances"):
         Gina(good.sizes, good.memory, good.workers, good.distance[:, 1:], good.onward)
-    with pytest.raises(InputError, match="the last node is the PS"):
+    with pytest.raises(InputError, match="the last node must be the PS"):
         Gina(good.sizes, np.ones(4), good.workers, good.distance, good.onward)
     with pytest.raises(InputError, match="no size"):
         Gina(np.zeros(3), good.memory, good.workers, good.distance, good.onward)

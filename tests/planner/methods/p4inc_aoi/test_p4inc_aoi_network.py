@@ -58,7 +58,7 @@ def test_jobs_get_servers_in_turn_and_one_role_each() -> None:
 
 def test_a_unit_without_a_server_for_the_ps_is_refused() -> None:
     full = Scheduling(center(2), (PlacedJob(1, {"gpu1": 2}, "gpu1", WIRE),))
-    with pytest.raises(InputError, match="unit 'gpu1' has a worker on each of its 2 servers and none left for the PS"):
+    with pytest.raises(InputError, match="unit 'gpu1' has a worker on each of its 2 servers and none for the PS"):
         problem_of(full, schedule({}), FRAGMENT)
 
 
