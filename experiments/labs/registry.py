@@ -26,23 +26,23 @@ LABS: dict[str, Lab] = {
 COURSE = Path(__file__).parents[2] / "labs"
 """The folder of the labs, in the kit's repository and in its package."""
 TEACHER = COURSE / "teacher"
-"""Solutions and wrong solutions, which neither students nor the package get."""
+"""The folder of solutions and wrong solutions, which is in neither the package nor the students' copies."""
 
 
 def find_lab(folder: Path) -> Lab:
-    """The lab of a folder, by its name; `InputError` for another name."""
+    """The lab of a folder, by the folder's name; `InputError` for an unknown name."""
     return lab_named(folder.resolve().name)
 
 
 def lab_named(name: str) -> Lab:
-    """The lab of this name; `InputError` for another name."""
+    """The lab of this name; `InputError` for an unknown name."""
     if name not in LABS:
         raise unknown_name("lab", name, LABS)
     return LABS[name]
 
 
 def lab_folder(name: str) -> Path:
-    """The folder of a lab that students get; `InputError` where the kit is installed without it."""
+    """The folder of a lab that students get; `InputError` if the kit is installed without it."""
     folder = COURSE / name
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; install the kit again: its package has the labs")
@@ -50,7 +50,7 @@ def lab_folder(name: str) -> Path:
 
 
 def teacher_folder(name: str) -> Path:
-    """A lab's solutions and wrong solutions; `InputError` where the kit is a package, which has none."""
+    """The folder of a lab's solutions and wrong solutions; `InputError` in an installed package, which has none."""
     folder = TEACHER / name
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; solutions are in the kit's repository only, not in its package")
@@ -58,9 +58,9 @@ def teacher_folder(name: str) -> Path:
 
 
 def export_labs(folder: Path, names: Sequence[str]) -> list[Path]:
-    """Copy the folders of labs (all, unless some are named) into a folder; the new folders, one for each lab.
+    """Copy the folders of labs (all, unless some are named) into a folder; return the new folders.
 
-    A lab that is there already is refused, so that students' work stays; a copy that fails leaves nothing.
+    An existing lab folder is refused, so that students' work is never overwritten; a failed copy leaves no files.
     """
     chosen = list(dict.fromkeys(lab_named(name).name for name in names)) or list(LABS)
     targets = {folder / name: lab_folder(name) for name in chosen}
@@ -68,7 +68,7 @@ def export_labs(folder: Path, names: Sequence[str]) -> list[Path]:
         raise InputError(f"{folder} is a file: choose a folder")
     for target in targets:
         if target.exists():
-            raise InputError(f"{target} is there already: move it away, or choose another folder")
+            raise InputError(f"{target} exists already: move it away, or choose another folder")
     above = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     with writing(folder), TemporaryDirectory(prefix=".labs-", dir=above) as stage:
         for target, source in targets.items():
@@ -80,7 +80,7 @@ def export_labs(folder: Path, names: Sequence[str]) -> list[Path]:
 
 
 def left_out(folder: str, names: list[str]) -> set[str]:
-    """The files that are no part of a lab: caches and compiled programs."""
+    """The files that do not belong to a lab: caches and compiled programs."""
     compiled = {f"{name.removesuffix('.p4')}.json" for name in names if name.endswith(".p4")}
     caches = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache")(folder, names)
     return caches | (compiled & set(names))

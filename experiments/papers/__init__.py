@@ -1,1 +1,1 @@
-"""The papers' evaluations: a room for each paper, what they share, and every figure by its name."""
+"""The papers' evaluations: one folder or module for each paper, their shared code, and the registry of figures."""

@@ -65,7 +65,7 @@ Scheme = Callable[[Problem, int], float]
 
 
 def aro_rate(problem: Problem, seed: int) -> float:
-    """The optimum of ARO's model, without the planner's limit of 64 flows at an aggregator: the paper has none."""
+    """The optimum of ARO's model without the planner's limit of 64 flows per aggregator, which is not in the paper."""
     task, *_ = tasks_of(problem)
     graph = task_graph(problem.fabric, task.job.workers, task.server)
     test = FlowTest(Demand(graph, most_children=len(graph.workers)), SolverOptions(seed=seed))
@@ -86,7 +86,7 @@ SCHEMES: dict[str, Scheme] = {
     ),
     "SPAR": lambda problem, seed: spar.design(problem, OverlayOptions(seed=seed, detours=True, degree=inf)).rate_bps,
 }
-"""PARING and SPAR may take detours, with any number of flows at an aggregator."""
+"""In these readings PARING and SPAR can take detours, with any number of flows at an aggregator."""
 TIMES = {
     "ARO": (3.77, 9.67), "PARING": (7.06, 15.2), "PARING, one aggregator": (7.06, 15.2), "SPAR": (6.17, 6.73),
 }  # fmt: skip
@@ -101,11 +101,11 @@ LINES_OF_THE_PAPER: dict[str, Trial] = {
     ATRO: {"scheme": ATRO, "network": ""},
     **{f"{scheme}, {network}": {"scheme": scheme, "network": network} for scheme in SCHEMES for network in NETWORKS},
 }
-"""The lines of the figures. ATRO designs its own network."""
+"""The lines of the figures. ATRO designs the network that it runs on."""
 
 
 def all_lines() -> dict[str, Trial]:
-    """The paper's lines, then those of your own planners on both networks."""
+    """The paper's lines, then those of user-defined planners on both networks."""
     own = product(own_planners(), NETWORKS)
     return LINES_OF_THE_PAPER | {f"{name}, {network}": {"scheme": name, "network": network} for name, network in own}
 
@@ -144,7 +144,7 @@ OVER_AGGREGATORS: dict[Place, Trial] = {n: {"workers": WORKERS, "aggregators": n
 
 
 def fig3(found: Findings) -> Iterator[Part]:
-    """Rates at the default setting, as violins."""
+    """The rates in the default setting, as violins."""
     chart = Chart(
         RATE, DEFAULT, all_lines(), kind=VIOLINS, paper={name: {"": value} for name, value in PRINTED.items()}
     )
@@ -163,7 +163,7 @@ def over(
     said: Callable[[Curves, Sequence[Place]], Iterator[Statement]],
     found: Findings,
 ) -> Iterator[Part]:
-    """A line for each scheme and network. `paper` has ATRO's rates as the text gives them."""
+    """A line for each scheme and network. `paper` has ATRO's rates from the text."""
     number_of_figure = 4 if axis == "workers" else 5
     heading = f"ATRO, Figure {number_of_figure} (Gbit/s)"
     chart = Chart(RATE, points, all_lines(), axis, heading, log="y", paper={ATRO: paper})
@@ -195,7 +195,7 @@ def said_over_aggregators(curves: Curves, places: Sequence[Place]) -> Iterator[S
 
 
 def draws(cell: Trial, seeds: int) -> list[Trial]:
-    """The trials of a cell; ATRO has no random factors, so it has a single one."""
+    """The trials of a cell; ATRO has no random factors, so it has a single trial."""
     return by_seed(cell, 1 if cell["scheme"] == ATRO else seeds)
 
 
@@ -219,17 +219,17 @@ def swept(name: str, points: Mapping[Place, Trial], show: Callable[[Findings], I
 
 
 CLUSTER = SwitchCluster(aggregators=4, common=12, ports=6, workers=32, capacity_bps=2e6)
-"""The switches that ATRO may wire; it uses twelve of them."""
+"""The number of switches available to ATRO; it uses twelve of them."""
 
 
 def emulated(console: Console, request: Request) -> str:
-    """Run, on the network that ATRO designs, its own plan, ARO's, and those of your own planners."""
+    """Run ATRO's plan, ARO's and those of user-defined planners on the network that ATRO designs."""
     _, verdict = run_plans("atro-emulated", designed(bytes_of(request)), console, request)
     return verdict
 
 
 def designed(gradient_bytes: int) -> dict[str, Planned]:
-    """The problem on the network that ATRO designs, with all plans, under a name that says its size."""
+    """The problem on the network that ATRO designs, with all plans, under a name that states its size."""
     found = design(CLUSTER, FRAGMENT, job=Job(1, (), (), gradient_bytes))
     plans = {"atro": found.plan} | {name: METHODS[name].plan(found.problem) for name in ("aro", *own_planners())}
     return {f"{len(found.fabric.switches)} switches": (found.problem, plans)}

@@ -1,4 +1,4 @@
-"""The gain in a closed loop of plans that reserve bandwidth for results: by headroom, planned and in virtual time.
+"""The closed-loop gain of plans that reserve bandwidth for results, by headroom: planned, and in virtual time.
 
 The problems are random fabrics, the kit's own, and ARO's.
 """
@@ -34,13 +34,13 @@ from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 FRAGMENTS = 200
-"""The fragments of every gradient: enough for a steady rate, few enough for a run of seconds."""
+"""The fragments of every gradient: enough for a steady rate, few enough for a run of some seconds."""
 LOW_BPS, HIGH_BPS = 10e6, 30e6
 WORKERS = (2, 6)
 
 
 def random_problem(seed: int) -> Problem:
-    """Two to five jobs of two to six workers and a PS each, all on hosts of their own, on a random Clos network.
+    """Two to five jobs of two to six workers and a PS each, on disjoint hosts of a random Clos network.
 
     A leaf-spine of 4 to 6 leaves with 6 hosts each and 2 to 4 spines, or a fat-tree of 4 ports with 3 hosts per edge
     switch; equal links, or each of 10 to 30 Mbit/s; INA everywhere, or on half of the switches; one or two pipelines.
@@ -57,9 +57,9 @@ def random_problem(seed: int) -> Problem:
 
 
 def spread_jobs(fabric: Fabric, jobs: int, workers: Callable[[], int], draw: random.Random) -> Problem:
-    """Jobs with a PS each on hosts that are drawn, none of them used twice; `workers` is called for each job.
+    """Jobs with one PS each on disjoint random hosts; `workers` is called for each job's number of workers.
 
-    A job has fewer workers where two for each of the jobs after it would not be left.
+    A job has fewer workers where fewer than two hosts would remain for each later job.
     """
     hosts = [host.name for host in fabric.hosts]
     draw.shuffle(hosts)
@@ -80,7 +80,7 @@ def sized(setting: AroSetting, seed: int) -> Problem:
 
 
 def with_gradients(problem: Problem, fragments: int) -> Problem:
-    """The problem with gradients of so many fragments."""
+    """The problem with gradients of `fragments` fragments."""
     size = 4 * FRAGMENT.values * fragments
     return replace(problem, jobs=tuple(replace(job, gradient_bytes=size) for job in problem.jobs))
 
@@ -93,7 +93,7 @@ OWN: dict[str, Callable[[int], Problem]] = {
     "leaf-spine 4x4, 2:1": equal_jobs(leaf_spine(4, 4, 8, oversubscription=2), 3, 8),
     "leaf-spine 4x4, 4:1": equal_jobs(leaf_spine(4, 4, 8, oversubscription=4), 3, 8),
 }
-"""Fabrics of the kit with several jobs on hosts that are drawn."""
+"""Fabrics of the kit with several jobs on random hosts."""
 OF_ARO: dict[str, Callable[[int], Problem]] = {
     f"ARO {setting.label}": partial(sized, setting)
     for setting in (
@@ -108,11 +108,11 @@ NETWORKS = {RANDOM: random_problem, **OWN, **OF_ARO}
 PLANNER = "aro"
 TIME_LIMIT_S, GAP = 300.0, 0.001
 KNOWING = (PLANNED, ROUTED)
-"""The values of `--headroom` that plan with results in mind; they are compared with `AFTERWARDS`."""
+"""The values of `--headroom` that plan results together with gradients; they are compared with `AFTERWARDS`."""
 
 
 def measure(trial: Trial) -> Result:
-    """The closed-loop rate of a problem's slowest worker, planned and measured, under one headroom."""
+    """The closed-loop rate of a problem's slowest worker under one headroom, planned and measured."""
     problem = NETWORKS[str(trial["network"])](int(trial["seed"]))
     options = Options(headroom=str(trial["headroom"]), time_limit_s=TIME_LIMIT_S, gap=GAP)
     prepared = with_headroom(problem, METHODS[PLANNER].plan(problem, options))
@@ -135,13 +135,13 @@ def cells(networks: Iterable[str]) -> list[Trial]:
 
 
 def gains(found: Findings, network: str, headroom: str, kind: str) -> list[float]:
-    """By draw, the rate under a headroom over the rate where room is made afterwards."""
+    """By draw, the rate under a headroom over the rate of a plan scaled down afterwards for results."""
     rates, others = (found.of({"network": network, "headroom": h}, f"{kind}_bps") for h in (headroom, AFTERWARDS))
     return [one / other for one, other in zip(rates, others, strict=True)]
 
 
 def show(networks: Callable[[Request], Sequence[str]], found: Findings) -> Iterator[Part]:
-    """The gain's mean and range, planned and measured, and how many draws gain; the gain of `planned`, drawn."""
+    """The gain's mean and range, planned and measured, the number of draws that gain, and a picture of the gains."""
     headings = ("gain, planned", "range", "gain, measured", "range", "draws that gain")
     table, names = Table("network", "headroom", "draws", *headings), networks(found.request)
     for network, headroom in product(names, KNOWING):
@@ -162,7 +162,7 @@ def spread(draws: Sequence[float]) -> tuple[str, str]:
 
 
 def judged(result: Result) -> str:
-    """VALID where all sums were exact, and the measured rate confirms the planned one."""
+    """VALID if all sums were exact and the measured rates confirm the planned ones."""
     near = is_near(float(result["measured_bps"]), float(result["planned_bps"]))
     return VALID if near and result["exact"] else Verdict.DIFFERS
 

@@ -1,10 +1,10 @@
-"""The frontier: every planner of the registry beside a bound on what any method could reach, on the kit's fabrics.
+"""The frontier: every planner of the registry compared with an upper bound on the rate of any method, by fabric.
 
-A rate is a job's gradient over its communication time in a closed loop, and of several jobs the least. The bound holds
-for all ways of summing in hosts, by counting what has to leave hosts and racks: hosts that sum n gradients for n
-workers receive 2 (n - 1) of them in all, n - 1 to sum them and n - 1 to give every other worker the sum, even where
+A rate is a job's gradient divided by its communication time in a closed loop; for several jobs it is the lowest one.
+The bound on sums in hosts counts the gradients that have to leave hosts and racks: hosts that sum n gradients for n
+workers receive 2 (n - 1) gradients in all, n - 1 to sum them and n - 1 to give every other worker the sum, even where
 switches multicast it (the argument of Patarasuk and Yuan, *Bandwidth optimal all-reduce algorithms for clusters of
-workstations*, 2009). At least one gradient leaves every rack that has some of a job's workers, but not all.
+workstations*, 2009). At least one gradient leaves every rack that has some, but not all, of a job's workers.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from inakit.traffic.measure.verdict import VALID, Verdict
 
 
 def host_bound_bps(problem: Problem) -> float:
-    """A rate in bit/s that no way of summing in hosts gives to all jobs.
+    """An upper bound in bit/s on the rate that sums in hosts can give to all jobs.
 
-    Jobs share racks, so that what they need of a rack's uplinks adds up. What its hosts receive bounds a job alone.
+    Jobs share a rack's uplinks, so their demands add up there. The gradients that hosts receive bound each job alone.
     """
     fabric = problem.fabric
     leaving: Counter[str] = Counter()
@@ -58,11 +58,11 @@ def host_bound_bps(problem: Problem) -> float:
 
 
 LONG = 20_000
-"""The fragments of gradients that are so large that their division into fragments does not show. They are not sent."""
+"""The number of fragments of a gradient: large enough that rounding to fragments is negligible. None is sent."""
 
 
 def jobs_on(fabric: Fabric, jobs: int) -> Problem:
-    """So many jobs on all hosts of a fabric, equal in size, each with one PS; which hosts is drawn once."""
+    """`jobs` jobs of equal size, each with one PS, that share all hosts of a fabric; the hosts are drawn once."""
     each = len(fabric.hosts) // jobs
     return with_gradients(spread_jobs(fabric, jobs, lambda: each - 1, random.Random(0)), LONG)
 
@@ -85,25 +85,25 @@ FRONTIER: dict[str, Callable[[], Problem]] = {
 
 TIME_LIMIT_S = 60.0
 NEAR = 0.05
-"""A planner is at the frontier if it is within this part of the bound."""
+"""A planner is at the frontier if its rate is within this fraction of the bound."""
 WITH_SUMS, WITHOUT = "sums in switches", "sums in hosts"
 BOUNDS = {WITH_SUMS: least_bound, WITHOUT: host_bound_bps}
 ABSENT = ("aro-unaware", *VARIANTS)
-"""Other forms of `aro`, the published models among them: no better, and slow on large fabrics."""
+"""Variants of `aro`, including the published models: their rates are no higher, and they are slow on large fabrics."""
 PICTURED = ("aro", "forest", "forest-any", "panama", "aggtree", "grid", "lbmm")
-"""The planners in the picture; the table has all."""
+"""The planners in the picture; the table has all planners."""
 QUICK_PLANNERS = {
     "fat-tree 16": (
         "aro", "forest", "forest-any", "atp", "geryon", "atp-tor", "random", "aggtree", "panama", "soar", "inarouting",
         "sharp", "ring", "halving-doubling", "double-tree",
     ),
 }  # fmt: skip
-"""On a network that is too large for many planners, those that are known to plan within a minute of a processor."""
+"""By network that is too large for many planners, the planners that take less than a minute of processor time."""
 QUICK = ("fat-tree 4", "fat-tree 4, 4 jobs", "leaf-spine 4:1, 4 jobs", "rails 2x2x8")
 
 
 def measure(trial: Trial) -> Result:
-    """A bound, or the rate of a planner, in bit/s; 0, and why, for a planner that has no plan for the problem."""
+    """A bound, or a planner's rate, in bit/s; a planner without a plan for the problem has rate 0 and a reason."""
     problem, method = FRONTIER[str(trial["network"])](), str(trial["method"])
     if method in BOUNDS:
         return {"rate_bps": BOUNDS[method](problem), "why": ""}
@@ -114,7 +114,7 @@ def measure(trial: Trial) -> Result:
 
 
 def planned_bps(problem: Problem, method: str) -> float:
-    """The least of all jobs' gradients over their communication times, where results are planned too."""
+    """The lowest rate of all jobs (gradient over communication time) when the plan reserves bandwidth for results."""
     plan = METHODS[method].plan(problem, Options(headroom=PLANNED, time_limit_s=TIME_LIMIT_S))
     found, wire = with_headroom(problem, plan).prediction.jobs, problem.fragment
     bits = {job.number: 8 * wire.wire_bytes * wire.count(job.gradient_bytes) for job in problem.jobs}
@@ -126,7 +126,7 @@ def networks_of(request: Request) -> tuple[str, ...]:
 
 
 def methods_on(network: str) -> list[str]:
-    """The planners that are tried on a network: those of one's own are tried on all."""
+    """The planners that are tried on a network; user-defined planners are tried on every network."""
     every = [name for name in (*KIT, *own_planners()) if name not in ABSENT]
     return [name for name in every if name in OWN or name in QUICK_PLANNERS.get(network, every)]
 
@@ -142,7 +142,7 @@ def trial(network: str, method: str) -> Trial:
 
 @dataclass(frozen=True)
 class Row:
-    """A network: the higher bound, and the rate of each bound and of each planner that has a plan in per cent of it."""
+    """A network: the higher bound, and each bound's and planner's rate in per cent of it."""
 
     network: str
     bound_bps: float
@@ -172,7 +172,7 @@ def rows_of(found: Findings) -> list[Row]:
 
 
 def show(found: Findings) -> Iterator[Part]:
-    """Rates in per cent of the bound, planners from the best to the worst, and who is at the frontier."""
+    """Rates in per cent of the bound, planners from the best to the worst, and the planners at the frontier."""
     rows = rows_of(found)
     table = Table("fabric", "bound (Mbit/s)", *BOUNDS, "planners", title="rates in per cent of the higher bound")
     for row in rows:

@@ -1,9 +1,9 @@
-"""INARouting's two published instances: the relaxation rounded, re-routed, and its integer program with HiGHS.
+"""INARouting's two published instances: the rounded relaxation, re-routing, and its integer program with HiGHS.
 
-8 jobs of 7 workers and a PS are drawn on 64 servers as the public code does, by `random.Random(42)`: 8 of those left,
-then a shuffle whose first is the PS. In the leaf-spine it draws from the names in alphabetical order, in the fat-tree
-in the order of their numbers. Every link has 200 Gbit/s, and every switch sums 200 Gbit/s. Totals are max-min fair, as
-the published evaluation has them; the program maximises fair shares, which are a little less. Its time limit is 10
+8 jobs of 7 workers and a PS are drawn on 64 servers as in the public code, by `random.Random(42)`: for each job 8 of
+the remaining servers, then a shuffle whose first element is the PS. The leaf-spine's names are in alphabetical order,
+the fat-tree's in numerical order. Every link has 200 Gbit/s, and every switch sums 200 Gbit/s. Totals are max-min fair,
+as in the published evaluation; the program maximises fair shares, which are a little lower. Its time limit is 10
 minutes, or 20 s with --quick.
 """
 
@@ -47,15 +47,15 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 RATE_BPS = 200e9
 JOBS, SERVERS_PER_JOB, SEED = 8, 8, 42
 GRADIENT_BYTES = 548_000
-"""Routes do not depend on it; the published instances have none."""
+"""The gradient's size, on which routes do not depend; the published instances have none."""
 
 INSTANCES = ("leaf-spine", "fat-tree")
 PUBLISHED_GBPS = {
     "leaf-spine": {"INARouting-Relax": 866.67, "INARouting-Opt": 900.0},
     "fat-tree": {"INARouting-Relax": 475.0, "INARouting-Opt": 533.33},
 }
-"""The totals that the public code's evaluation (water-filling) gives of the routes in its results. The fat-tree's
-second is that of routes on which two jobs' gradients go round in cycles between an aggregation and a core switch."""
+"""The totals that the public code's evaluation (water-filling) computes for its published routes. The fat-tree's second
+total belongs to routes on which two jobs' gradients circulate between an aggregation and a core switch."""
 
 
 def instance(name: str) -> Problem:
@@ -88,12 +88,12 @@ def drawn_jobs(hosts: Sequence[str]) -> tuple[Job, ...]:
 LIMIT_S, QUICK_LIMIT_S = 600.0, 20.0
 ROUNDED, REROUTED, PROGRAM = "rounded", "rounded and re-routed", "integer program"
 SPEED_UP = 10.0
-"""How many times faster the heuristic has to be than the program on the largest instance, the leaf-spine."""
+"""The least speed-up of the heuristic over the program on the largest instance, the leaf-spine."""
 
 
 @dataclass(frozen=True)
 class Solved:
-    """The total fair and max-min rates of routes in Gbit/s, the processor time that they took, and what is proven."""
+    """The total fair and max-min rates of routes in Gbit/s, their processor time, and the proven gap."""
 
     fair_gbps: float
     max_min_gbps: float
@@ -112,7 +112,7 @@ def run(console: Console, request: Request) -> str:
 
 
 def solved(network: SharedFabric, options: SolverOptions) -> dict[str, Solved]:
-    """An instance by the three ways."""
+    """The results of the three methods on an instance."""
     started = time.process_time()
     rounded, _ = relax_and_round(network, options)
     after_rounding = time.process_time() - started
@@ -141,7 +141,7 @@ def totalled(network: SharedFabric, hops: Sequence[NextHops], seconds: float, pr
 
 
 def table(name: str, ways: Mapping[str, Solved]) -> Table:
-    """A row for each way, and the published totals."""
+    """A row for each method, and the published totals."""
     rows = Table("way", "fair (Gbit/s)", "max-min (Gbit/s)", "processor s", "", title=f"INARouting, {name}")
     for way, found in ways.items():
         figures = (f"{found.fair_gbps:.2f}", f"{found.max_min_gbps:.2f}", f"{found.seconds:.2f}")
@@ -152,7 +152,7 @@ def table(name: str, ways: Mapping[str, Solved]) -> Table:
 
 
 def claims(name: str, ways: Mapping[str, Solved]) -> list[Statement]:
-    """What has to hold of an instance."""
+    """The statements that have to hold for an instance."""
     published, best = PUBLISHED_GBPS[name]["INARouting-Relax"], ways[REROUTED]
     said = [is_above(f"{name}: at least INARouting-Relax's {published:g}", best.max_min_gbps, published - 0.01)]
     if name == INSTANCES[0]:
@@ -162,7 +162,7 @@ def claims(name: str, ways: Mapping[str, Solved]) -> list[Statement]:
 
 
 def panel(found: Mapping[str, Mapping[str, Solved]]) -> Panel:
-    """Bars of the max-min totals of each way, by instance, with the published ones."""
+    """Bars of each method's max-min totals, by instance, with the published totals."""
     series = {way: [exact(found[name][way].max_min_gbps) for name in found] for way in (ROUNDED, REROUTED, PROGRAM)}
     paper: Printed = {
         REROUTED: {name: PUBLISHED_GBPS[name]["INARouting-Relax"] for name in found},

@@ -1,4 +1,4 @@
-"""SOAR's utilisation over k beside rules of thumb, by load and by rates of links; and its dynamic program's time."""
+"""SOAR's utilisation over k and that of simple heuristics, by load and link rates; the time of its dynamic program."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ BUDGETS = (1, 2, 4, 8, 16, 32)
 DRAWS, QUICK_DRAWS = 10, 3
 
 Choose = Callable[[ReductionTree, int], tuple[int, ...]]
-"""Which switches aggregate, given how many may."""
+"""Selects the switches that aggregate, given the largest number of them."""
 
 
 def exponent_of(mean: float) -> float:
-    """The s for which the mean of 1 to 63 with weights x ** -s is `mean`, by bisection."""
+    """The exponent s for which the mean of 1 to 63 with weights x ** -s is `mean`, found by bisection."""
     values, low, high = np.arange(1, MOST_LOAD + 1), 0.0, 4.0
     for _ in range(60):
         s = (low + high) / 2
@@ -84,17 +84,17 @@ def level(tree: ReductionTree, k: int) -> tuple[int, ...]:
 
 
 STRATEGIES: Mapping[str, Choose] = {"SOAR": best_switches, "Level": level, "Top": top, "Max": most_loaded}
-"""SOAR and the rules of thumb that it is compared with, by name."""
+"""SOAR and the heuristics that it is compared with, by name."""
 
 
 def normalised(tree: ReductionTree, strategy: str, k: int) -> float:
-    """The utilisation with at most k switches that aggregate, as a part of that without any."""
+    """The utilisation with at most k aggregating switches, as a fraction of the utilisation without aggregation."""
     return tree.utilisation_s(STRATEGIES[strategy](tree, k)) / tree.utilisation_s()
 
 
 SIZES, TIMED_BUDGETS = (255, 511, 1023, 2047, 4095, 8191, 16383), (4, 16, 64, 128)
 MOST_SECONDS = 1.0
-"""For the largest tree with up to 10,000 switches, and any k of these."""
+"""The processor time is bounded for the largest tree with up to 10,000 switches, for each of these k."""
 
 
 def running_time(console: Console, request: Request) -> str:
@@ -119,11 +119,11 @@ def seconds(size: int, k: int) -> float:
 ALL = "all switches"
 EXAMPLE = reduction_tree(parent=[-1, 0, 0, 1, 1, 2, 2], load=[0, 0, 0, 2, 6, 5, 4])
 EXAMPLE_BEST = {0: 51.0, 1: 35.0, 2: 20.0, 3: 15.0, 4: 11.0}
-"""The least utilisation of a small tree by k, as enumeration of all choices gives it."""
+"""The least utilisation of a small tree by k, found by enumerating all choices."""
 
 
 def run(console: Console, request: Request) -> str:
-    """Print and draw the utilisation over k; VALID if the example's are those of enumeration and none beats SOAR."""
+    """Print and draw the utilisation over k; VALID if enumeration confirms the example and no strategy beats SOAR."""
     said = present(console, request.results / "soar-utilisation", show(QUICK_DRAWS if request.quick else DRAWS))
     return VALID if all(statement.holds for statement in said) else Verdict.UNPROVEN
 

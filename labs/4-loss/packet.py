@@ -1,4 +1,4 @@
-"""What workers and the switch send to each other, as worker.py sees it. The grader has a module of this name, too."""
+"""The packets between workers and the switch, in worker.py's form. The grader provides a module of this name, too."""
 
 from typing import NamedTuple
 

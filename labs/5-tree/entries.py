@@ -1,10 +1,10 @@
-"""Lab 5: the entries of a plan. Replace the TODOs; keep the function and its arguments."""
+"""Lab 5: the table entries of a plan. Replace the TODOs; keep the function and its arguments."""
 
 from entry import Entry, Group
 
 
 def entries(plan, switch):
-    """The entries of the switch with this name, as a list of Entry and Group. `plan` is what plan.json says."""
+    """Return the entries of the named switch as a list of Entry and Group. `plan` is the content of plan.json."""
     about = plan["switches"][switch]
     ports = about["ports"]  # from the name of a neighbour to the port that leads to it
     found = []

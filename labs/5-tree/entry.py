@@ -1,4 +1,4 @@
-"""What entries.py returns. The grader has a module of this name, too."""
+"""The types that entries.py returns. The grader provides a module of this name, too."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ class Entry(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A multicast group: what is sent to `number` leaves once by each of `ports`."""
+    """A multicast group: a packet sent to group `number` leaves once by each of `ports`."""
 
     number: int
     ports: tuple

@@ -2,7 +2,7 @@
 
 
 class Network:
-    """The fabric as it was given, and what is looked up in it most."""
+    """The given fabric, with lookups for its links and switches."""
 
     def __init__(self, fabric):
         self.hosts = set(fabric["hosts"])
@@ -14,16 +14,16 @@ class Network:
             self.peers.setdefault(a, []).append(b)
 
     def tier(self, node):
-        """0 for a host, 1 for a switch that hosts hang from, more above."""
+        """The tier: 0 for a host, 1 for a switch with hosts, higher above."""
         return 0 if node in self.hosts else self.switches[node]["tier"]
 
     def paths(self, worker, server):
-        """Paths from a worker to a server that climb and then descend, as lists of nodes."""
+        """Return paths from a worker to a server that climb and then descend, as lists of nodes."""
         return []  # TODO step 1
 
 
 def plan(fabric, jobs):
-    """The trees for all jobs, one for each, as the README describes them."""
+    """Return a tree for each job, in the form that the README describes."""
     network = Network(fabric)
     trees = []
     for job in jobs:
@@ -32,7 +32,7 @@ def plan(fabric, jobs):
             found = network.paths(worker, job["server"])
             if found:
                 paths.append({"from": worker, "to": job["server"], "path": found[0]})
-        rate = 1  # TODO step 2: in bit/s, what all links carry together
+        rate = 1  # TODO step 2: a rate in bit/s with which no link is overloaded
         aggregators = {}  # TODO steps 3 to 6: cut paths where they meet
         trees.append({"job": job["job"], "rate_bps": rate, "aggregators": aggregators, "paths": paths})
-    return trees  # TODO step 7: other paths give other rates
+    return trees  # TODO step 7: try other paths, which give other rates

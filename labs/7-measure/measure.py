@@ -1,4 +1,4 @@
-"""Lab 7: from the runs of your study to a table, a summary and answers. Replace the TODOs."""
+"""Lab 7: makes a table, a summary and answers from the runs of your study. Replace the TODOs."""
 
 import csv
 from pathlib import Path
@@ -8,7 +8,7 @@ COLUMNS = ["planner", "gradient_bytes", "seed", "communication_time_s"]
 
 
 def write_table():
-    """Write results.csv from what `inakit study run study.yml` has kept."""
+    """Write results.csv from the results of `inakit study run study.yml`."""
     from pyarrow import parquet
 
     with open("results.csv", "w", newline="") as file:
@@ -45,7 +45,7 @@ def write_summary(times):
 
 
 def main():
-    """Table, summary; then the answers for answers.yml."""
+    """Write the table and the summary; print the answers for answers.yml."""
     if RUNS.is_file():
         write_table()
     write_summary(read_table())

@@ -1,7 +1,7 @@
-"""Aggregators on the tested switch: the packets that checks send, and the judgement of those that leave.
+"""Aggregators on the tested switch: the packets that checks send, and the checks of the packets that leave.
 
-Most checks compare the program with itself: earlier rounds, other slots, forged packets and gradients that come again
-must make no difference to what leaves for a gradient.
+Most checks compare the program with itself: earlier rounds, other slots, forged packets and repeated gradients must not
+change the packets that leave for a gradient.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.interpret.interpreted_switch import Packets
 
 Left = list[tuple[int, Agg]]
-"""Packets of aggregations that have left, and their ports."""
+"""The packets of aggregations that have left, with their ports."""
 Named = Mapping[str, Values]
 WORKERS = 4
 GROUP = 1
@@ -33,33 +33,33 @@ def total(gradients: Iterable[Agg]) -> Values:
 
 
 class GradedAggregator(ABC):
-    """An aggregator on the tested switch. `who`, `senders` and `packet` are the words of messages about it."""
+    """An aggregator on the tested switch. `who`, `senders` and `packet` are its words in messages."""
 
     who, senders, packet = "worker", "workers", "result"
     bench: Bench
 
     @abstractmethod
     def begin(self) -> None:
-        """Start the switch anew, with this aggregator alone."""
+        """Restart the switch with this aggregator only."""
 
     @abstractmethod
     def port_of(self, gradient: Agg) -> int:
-        """The port at which a gradient comes in."""
+        """The port by which a gradient enters."""
 
     @abstractmethod
     def expected(self, gradient: Agg, values: Values) -> Packets:
         """The packets that leave when this gradient completes a sum."""
 
     def send(self, gradient: Agg, port: int | None = None) -> Left:
-        """Send a gradient, by default to its own port; the packets of aggregations that leave."""
+        """Send a gradient, by default to its own port; return the packets of aggregations that leave."""
         return aggregates(self.bench.send(self.port_of(gradient) if port is None else port, gradient.packed()))
 
     def named(self, gradients: Iterable[Agg]) -> dict[str, Values]:
-        """The values of gradients, by how messages call them."""
+        """The values of gradients, by their names in messages."""
         return {f"{self.who} {gradient.worker}'s gradient": gradient.values for gradient in gradients}
 
     def alone(self, gradients: Sequence[Agg]) -> list[Left]:
-        """Send gradients to a new switch; the packets that leave for each. Raises `WrongError` if nothing is summed."""
+        """Send gradients to a restarted switch; return each one's packets. Raises `WrongError` if nothing is summed."""
         self.begin()
         left = [self.send(gradient) for gradient in gradients]
         sent = {gradient.values for gradient in gradients}
@@ -68,7 +68,7 @@ class GradedAggregator(ABC):
         return left
 
     def judge_same(self, left: Left, usual: Left, sent: Sequence[Agg], what: str, others: Named) -> None:
-        """Raise `WrongError` unless the same packets leave as when nothing else happens."""
+        """Raise `WrongError` unless the same packets leave as without other traffic."""
         if sorted(left, key=str) == sorted(usual, key=str):
             return
         expected = [(port, packet.packed()) for port, packet in usual]
@@ -91,7 +91,7 @@ class GradedAggregator(ABC):
             raise self.bench.wrong(why, self.expected(sent[-1], right), first_difference(got, right))
 
     def judge_forgeries(self, what: str, forged: Sequence[tuple[Agg, int]], gradients: Sequence[Agg]) -> None:
-        """Raise `WrongError` for a forged packet that leaves, or changes the packets that leave for the gradients."""
+        """Raise `WrongError` for a forged packet that leaves, or that changes the packets for the gradients."""
         usual = self.alone(gradients)
         self.begin()
         for packet, port in forged:
@@ -111,7 +111,7 @@ def first_difference(got: Values, right: Values) -> str:
 
 
 class Job(GradedAggregator):
-    """A job on the student's switch, started anew: worker n is at `ports[n]`."""
+    """A job on the restarted student's switch: worker n is at `ports[n]`."""
 
     def __init__(self, bench: Bench, workers: int = WORKERS) -> None:
         self.bench, self.ports = bench, bench.drawn_ports(workers)
@@ -141,11 +141,11 @@ def drawn_round(bench: Bench, order: Iterable[int] = range(WORKERS), slot: int =
 
 
 Forgery = Callable[[Job, Agg], tuple[Agg, int]]
-"""Makes of a gradient a packet that its worker may not send, and the port at which it comes in."""
+"""Turns a gradient into a forged packet; returns it with its port."""
 
 
 def forgeries(slots: int, slot: int, more: Mapping[str, Forgery] = {}) -> dict[str, Forgery]:
-    """The forgeries that every lab with one job tests, and `more`; `slot` is one that the switch does not have."""
+    """The forgeries that every lab with one job tests, and `more`; `slot` is a number beyond the switch's slots."""
     return {
         "a gradient from a port without a worker": lambda job, each: (each, 64 + job.port_of(each)),
         "a gradient with another number than that of its port's worker": lambda job, each: (
@@ -162,7 +162,7 @@ def forgeries(slots: int, slot: int, more: Mapping[str, Forgery] = {}) -> dict[s
 
 
 def check_forgeries(bench: Bench, forgeries: Mapping[str, Forgery], slot: int) -> None:
-    """Raise `WrongError` for a forgery of gradients of a slot that leaves, or counts."""
+    """Raise `WrongError` for a forged gradient of a slot that leaves or changes the sum."""
     for what, forge in forgeries.items():
         job, gradients = Job(bench), drawn_round(bench, slot=slot)
         job.judge_forgeries(what, [forge(job, each) for each in drawn_round(bench, slot=slot)], gradients)

@@ -1,6 +1,6 @@
 """Lab 1: a router for IPv4.
 
-Each item looks at one part of what leaves: its port, its Ethernet addresses, its time to live, its checksum.
+Each item tests one part of the packet that leaves: its port, its Ethernet addresses, its time to live, its checksum.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TTL_AT, CHECKSUM_AT = ETHERNET.size + 8, ETHERNET.size + 10
 
 @dataclass(frozen=True)
 class Route:
-    """A prefix, and where it leads."""
+    """A prefix, its port and its next hop."""
 
     value: int
     prefix: int
@@ -42,7 +42,7 @@ class Route:
 
 
 def routes_of(bench: Bench, prefixes: tuple[int, ...] = (8, 16, 24, 32)) -> list[Route]:
-    """Routes whose prefixes are inside each other, the longest last, and start the program with them."""
+    """Start the program with nested prefixes; return their routes, the longest prefix last."""
     value, random = bench.random.getrandbits(32) | 1 << 31, bench.random
     ports = bench.drawn_ports(len(prefixes))
     routes = [
@@ -54,27 +54,27 @@ def routes_of(bench: Bench, prefixes: tuple[int, ...] = (8, 16, 24, 32)) -> list
 
 
 def packet_to(bench: Bench, destination: int, ttl: int = 64) -> bytes:
-    """A packet to an address, with a drawn payload, sender and type of service."""
+    """A packet to an address, with a random payload, sender and type of service."""
     plain = ipv4(bench.random.getrandbits(32), destination, ttl, bench.random.randbytes(bench.random.randrange(6, 60)))
     changed = plain[:15] + bytes([bench.random.getrandbits(8)]) + plain[16:24] + bytes(2) + plain[26:]
     return with_checksum(changed)
 
 
 def with_checksum(packet: bytes) -> bytes:
-    """A packet of IPv4 with a right checksum in place of its own."""
+    """An IPv4 packet with its checksum corrected."""
     head = packet[ETHERNET.size : CHECKSUM_AT] + bytes(2) + packet[CHECKSUM_AT + 2 : HEAD]
     return packet[:CHECKSUM_AT] + checksum(head).to_bytes(2, "big") + packet[CHECKSUM_AT + 2 :]
 
 
 def routed(packet: bytes, route: Route) -> Packets:
-    """The packet that leaves for a packet by a route."""
+    """The expected packet for a packet that takes a route."""
     addresses = route.mac.to_bytes(6, "big") + RECEIVER
     head = packet[12:TTL_AT] + bytes([packet[TTL_AT] - 1]) + packet[TTL_AT + 1 :]
     return [(route.port, with_checksum(addresses + head))]
 
 
 def through(bench: Bench, route: Route, ttl: int = 64) -> tuple[bytes, int, bytes]:
-    """Send a packet by a route: the packet, and the port and bytes of the one that leaves; `WrongError` for others."""
+    """Send a packet by a route; return it with the port and bytes that leave. `WrongError` unless one packet leaves."""
     packet = packet_to(bench, route.address(bench.random.getrandbits(32)), ttl)
     got = bench.send(route.port + 64, packet)
     if len(got) != 1:
@@ -84,7 +84,7 @@ def through(bench: Bench, route: Route, ttl: int = 64) -> tuple[bytes, int, byte
 
 
 def check_parse(bench: Bench) -> None:
-    """IPv4 leaves with everything that it carries; other packets, and those with options, are dropped."""
+    """IPv4 packets leave with their contents; other packets, and packets with options, are dropped."""
     (route,) = routes_of(bench, (12,))
     packet, _, left = through(bench, route)
     kept = (slice(12, TTL_AT), slice(TTL_AT + 1, CHECKSUM_AT), slice(CHECKSUM_AT + 2, None))
@@ -114,7 +114,7 @@ def check_lpm(bench: Bench) -> None:
 
 
 def check_addresses(bench: Bench) -> None:
-    """The receiver is the entry's, and the sender is the router, which was the receiver."""
+    """The new receiver is the entry's; the new sender is the router, the previous receiver."""
     for route in routes_of(bench):
         packet, _, left = through(bench, route)
         wanted = {"receiver (dst)": (slice(0, 6), route.mac.to_bytes(6, "big"), "ethernet.dst")}
@@ -138,7 +138,7 @@ def check_ttl(bench: Bench) -> None:
 
 
 def check_expired(bench: Bench) -> None:
-    """A packet that would leave with a time to live of 0 is dropped, and no other."""
+    """Only packets that would leave with a time to live of 0 are dropped."""
     (route,) = routes_of(bench, (16,))
     through(bench, route, 2)
     for ttl in (1, 0):
@@ -147,7 +147,7 @@ def check_expired(bench: Bench) -> None:
 
 
 def check_checksum(bench: Bench) -> None:
-    """The checksum of the packet that leaves is right."""
+    """The checksum of the packet that leaves is correct."""
     for route in routes_of(bench):
         packet, _, left = through(bench, route)
         if checksum(left[ETHERNET.size : HEAD]):
@@ -160,7 +160,7 @@ def check_checksum(bench: Bench) -> None:
 
 
 def check_counts(bench: Bench) -> None:
-    """The counter has, for each port, the packets that have left by it, and their bytes."""
+    """The counter has the packets that left by each port, and their bytes."""
     routes = routes_of(bench)
     left: dict[int, list[int]] = {}
     for _ in range(3):
@@ -177,9 +177,9 @@ def check_counts(bench: Bench) -> None:
 
 
 def judge_counts(bench: Bench, left: dict[int, list[int]], astray: dict[int, list[int]]) -> None:
-    """Raise `WrongError` unless the counter has the packets that left by each port, with or without those `astray`.
+    """Raise `WrongError` unless the counter has the packets that left by each port, with or without `astray`.
 
-    Both have the sizes of packets by port.
+    The arguments have the sizes of packets by port.
     """
     for port, counted in enumerate(bench.switch.counter(COUNTER)):
         sizes, more = left.get(port, []), astray.get(port, [])

@@ -1,4 +1,4 @@
-"""`inakit grade --emulate`: a submission of labs 2 to 5 once more in a Mininet network, as an item without points.
+"""`inakit grade --emulate`: runs a submission of labs 2 to 5 in a Mininet network, as an item without points.
 
 Switches run the student's program, hosts send and receive raw frames, and all workers have to get all sums.
 """
@@ -42,12 +42,12 @@ from inakit.traffic.sockets.packet_sockets import Messages, send_all
 RATE_BPS = 100e6
 MOST_BYTES = 2048
 PATIENCE_S = 3.0
-"""How long packets that have to come are waited for."""
+"""The time in seconds to wait for expected packets."""
 QUIET_S = 0.02
-"""How long packets that must not come are waited for."""
+"""The time in seconds to wait for packets that must not arrive."""
 
 Arrived = list[tuple[str, bytes]]
-"""Packets, and the hosts that they have come to."""
+"""Packets with the hosts that received them."""
 
 
 def star(workers: int) -> Fabric:
@@ -59,7 +59,7 @@ def star(workers: int) -> Fabric:
 
 
 class HostFrames:
-    """The hosts' sockets, which hear packets of aggregations only."""
+    """The hosts' sockets, which receive packets of aggregations only."""
 
     def __init__(self, network: Network) -> None:
         self.sockets: dict[str, socket.socket] = {}
@@ -71,12 +71,12 @@ class HostFrames:
         self.outbox = Messages()
 
     def send(self, host: str, packet: bytes) -> None:
-        """Send a packet from a host. Raises `RunError` where its link takes none."""
+        """Send a packet from a host. Raises `RunError` if its link does not accept it."""
         self.outbox.point_at(np.frombuffer(packet, np.uint8)[np.newaxis], len(packet))
         send_all(self.sockets[host].fileno(), self.outbox.address, 1, host)
 
     def received(self, wait_s: float, enough: int = 1 << 30) -> Arrived:
-        """Receive packets until none has come for `wait_s`, or `enough` have come."""
+        """Receive packets until none has arrived for `wait_s`, or `enough` have arrived."""
         found: Arrived = []
         while len(found) < enough:
             ready = select.select(list(self.names), (), (), wait_s)[0]
@@ -86,7 +86,7 @@ class HostFrames:
         return found
 
     def exchange(self, host: str, packet: bytes, expected: int) -> Arrived:
-        """Send a packet from a host; the packets that come to hosts, of which so many are expected."""
+        """Send a packet from a host; return the packets that reach hosts, of which `expected` should arrive."""
         self.send(host, packet)
         first = self.received(PATIENCE_S, expected) if expected else []
         return first + self.received(QUIET_S)
@@ -103,7 +103,7 @@ def running(
 ) -> Iterator[HostFrames]:
     """A network that runs the BMv2 JSON `text` in all switches, filled with entries; needs root and Mininet.
 
-    Raises `MachineError` where this machine cannot, `UnsupportedError` where the target does not take the program.
+    Raises `MachineError` if this machine cannot run it, `UnsupportedError` if the target does not accept the program.
     """
     with ExitStack() as stack:
         path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inakit-lab-")), f"{name}.json")
@@ -131,7 +131,7 @@ MOST_TIMEOUTS = 40
 
 @dataclass(frozen=True)
 class Emulation:
-    """A submission, the generator for its run, and the switch target."""
+    """A submission, the random generator of its run, and the switch target."""
 
     submission: Submission
     random: Random
@@ -143,7 +143,7 @@ class Emulation:
 
 
 def run_sums(run: Emulation, stem: str, slots: int, *, versions: bool) -> str:
-    """Labs 2 and 3: four workers, several rounds of several slots, one packet after the other. Returns a summary.
+    """Run labs 2 and 3: four workers, several rounds of several slots, one packet at a time. Returns a summary.
 
     Raises `WrongError` unless the last packet of a round, and no other, brings all workers the sum.
     """
@@ -166,12 +166,12 @@ def run_sums(run: Emulation, stem: str, slots: int, *, versions: bool) -> str:
 
 
 def drawn(random: Random) -> tuple[int, ...]:
-    """Values of a gradient."""
+    """Random values of a gradient."""
     return tuple(random.getrandbits(32) for _ in range(8))
 
 
 def run_lossy(run: Emulation) -> str:
-    """Lab 4: three workers of the student, whose hosts lose packets both ways. Returns a summary."""
+    """Run lab 4: three workers of the student, whose hosts lose packets both ways. Returns a summary."""
     fragments = tuple(tuple(drawn(run.random) for _ in range(40)) for _ in range(3))
     job, text = Fragments(4, fragments), run.submission.text("worker.py")
     entries = {"s1": job_entries(list(range(1, job.workers + 1)))}
@@ -190,7 +190,7 @@ class LossyRun:
         self.done = [0] * job.workers
 
     def go(self) -> int:
-        """Run until all have all results; how often nothing came any more. Raises `WrongError`."""
+        """Run until all workers have all results; return the number of rounds of timeouts. Raises `WrongError`."""
         for worker in range(self.job.workers):
             self.of(worker, Event("start"))
         timeouts = 0
@@ -203,14 +203,14 @@ class LossyRun:
             if not arrived:
                 timeouts += 1
                 if timeouts > MOST_TIMEOUTS:
-                    raise WrongError(f"after {timeouts} rounds of timeouts some worker still lacks a result")
+                    raise WrongError(f"after {timeouts} rounds of timeouts a worker still lacks a result")
                 for worker in [worker for worker, done in enumerate(self.done) if done < self.job.count]:
                     for slot in range(self.job.pool):
                         self.of(worker, Event("timeout", None, slot))
         return timeouts
 
     def of(self, worker: int, event: Event) -> None:
-        """Let an event happen to a worker, and send its packets, except those that get lost."""
+        """Apply an event to a worker, and send its packets except the lost ones."""
         step = self.workers[worker].run(event)
         judge_results(self.job, worker, step)
         self.done[worker] = len(step.results)
@@ -220,7 +220,7 @@ class LossyRun:
 
 
 def run_tree(run: Emulation) -> str:
-    """Lab 5: all jobs of a drawn plan on its fabric, with the student's entries. Returns a summary."""
+    """Run lab 5: all jobs of a random plan on its fabric, with the student's entries. Returns a summary."""
     plan = drawn_plan(run.random)
     student = StudentEntries(run.submission.text(FILE))
     with closing(student.process):
@@ -245,7 +245,7 @@ RUNS: dict[str, Callable[[Emulation], str]] = {
 def check_emulation(lab: str, target: str) -> None:
     """Raise `InputError` for a lab without emulation, `MachineError` where this machine cannot emulate."""
     if lab not in RUNS:
-        raise InputError(f"--emulate: lab {lab} has no run in Mininet; these have: {', '.join(RUNS)}")
+        raise InputError(f"--emulate: lab {lab} has no run in Mininet; expected one of {', '.join(RUNS)}")
     if target not in TARGETS:
         raise InputError(f"--emulate {target}: expected {' or '.join(TARGETS)}")
     reason = TARGETS[target].missing()
@@ -255,7 +255,7 @@ def check_emulation(lab: str, target: str) -> None:
 
 
 def with_emulation(request: Request, graded: Grade, target: str) -> Grade:
-    """A grade with one more item, of no points: the run in Mininet, whose switches are of a target."""
+    """The grade with one more item, without points: the run in Mininet on switches of a target."""
     title, finding = f"in Mininet, on {target}", None
     try:
         submission = read_submission(request.submission, expected=request.lab.files)

@@ -1,4 +1,4 @@
-"""The leaderboard of lab 6: planners on larger networks, where trees count as they are, with all rules."""
+"""The leaderboard of lab 6: planners on larger networks, where trees count unchanged, under all rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMNS = ("rank", "student", "mean", "worst", "problem")
 
 @dataclass(frozen=True)
 class Standing:
-    """A planner's parts of the bound, network by network, and the first thing that was wrong."""
+    """A planner's fractions of the bound, by network, and the first reason for a zero."""
 
     student: str
     parts: tuple[float, ...]
@@ -38,12 +38,12 @@ class Standing:
 
     @property
     def mean(self) -> float:
-        """The mean part, to a tenth of a percent, so that rounding decides nowhere."""
+        """The mean fraction, rounded to a tenth of a percent, so that floating-point errors do not decide ranks."""
         return round(fmean(self.parts), 3)
 
 
 def leaderboard(folder: Path, seed: str, console: Console, show: Callable[[list[Standing]], None]) -> list[Standing]:
-    """The planners of a class, the best first, which are shown; also where an interruption leaves only some.
+    """The planners of a class, the best first; they are also shown when an interruption leaves only some.
 
     Raises `InputError` as `submissions_in` does.
     """
@@ -65,7 +65,7 @@ def leaderboard(folder: Path, seed: str, console: Console, show: Callable[[list[
 
 
 def entry_of(student: str, path: Path, problems: list[Problem], bounds: list[float]) -> Standing:
-    """One planner on all networks. A network on which it breaks a rule, or has no plan in time, counts 0."""
+    """One planner on all networks. A network on which it breaks a rule or exceeds its time counts 0."""
     try:
         text = read_submission(path, expected=(FILE,)).text(FILE)
     except InakitError as error:
@@ -81,7 +81,7 @@ def entry_of(student: str, path: Path, problems: list[Problem], bounds: list[flo
 
 
 def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[float, str]:
-    """The rate of the worst served job as a part of the bound, or 0 and the reason."""
+    """The rate of the worst-served job as a fraction of the bound, or 0 and the reason."""
     try:
         found = planner.plan(problem)
         check_ends(found)
@@ -95,7 +95,7 @@ def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[fl
 
 
 def ranked(entries: list[Standing]) -> Iterator[tuple[int, Standing]]:
-    """Entries with their ranks; equal means share one."""
+    """Entries with their ranks; equal means share a rank."""
     rank = 0
     for place, entry in enumerate(entries, start=1):
         if place == 1 or entry.mean < entries[place - 2].mean:

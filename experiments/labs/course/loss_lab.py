@@ -1,7 +1,7 @@
 """Lab 4: exactly once under loss, duplicates and reordering.
 
-The student's switch is tested with workers of the course, the student's worker with a switch of the course, and at last
-both together. Each test looks for a schedule of arrivals and faults that breaks a sum.
+The student's switch is tested with the course's workers, the student's worker with the course's switch, and finally
+both together. Each test searches for a schedule of arrivals and faults that breaks a sum.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ MOST_LINES = 24
 
 
 def drawn_fragments(bench: Bench, workers: int, pool: int, count: int) -> Fragments:
-    """A job with drawn fragments."""
+    """A job with random fragments."""
     return Fragments(pool, tuple(tuple(bench.drawn_values() for _ in range(count)) for _ in range(workers)))
 
 
 def student_switch(bench: Bench, job: Fragments) -> StudentSwitch:
-    """The student's switch, started anew for a job."""
+    """The student's switch, restarted for a job."""
     ports = bench.random.sample(range(1, 64), job.workers)
     return StudentSwitch(bench.sandboxed, ports)
 
@@ -49,12 +49,12 @@ def student_workers(bench: Bench, job: Fragments) -> list[StudentWorker]:
 
 
 def model_workers(job: Fragments) -> list[ModelWorker]:
-    """Workers of the course."""
+    """The course's workers."""
     return [ModelWorker(job, worker) for worker in range(job.workers)]
 
 
 def sound_job(bench: Bench, workers: int, count: int) -> tuple[Fragments, StudentSwitch]:
-    """A job of one slot and at most `count` fragments that the student's switch sums right when nothing is lost."""
+    """A job of one slot and at most `count` fragments that the student's switch sums correctly without loss."""
     for fewer in range(count, 1, -1):
         job = drawn_fragments(bench, workers, 1, fewer)
         switch = student_switch(bench, job)
@@ -64,9 +64,9 @@ def sound_job(bench: Bench, workers: int, count: int) -> tuple[Fragments, Studen
 
 
 def judge(found: Schedule | None, job: Fragments, switch: Node) -> None:
-    """Raise `WrongError` with a schedule, if one breaks something, and the trace of the student's switch.
+    """Raise `WrongError` with a schedule that breaks the network, if there is one, and the switch's trace.
 
-    The finding has the sum that was expected, and what the program did with the last gradient that came to the switch.
+    The finding has the expected sum, and the program's trace of the last gradient that came to the switch.
     """
     if found is None:
         return
@@ -86,7 +86,7 @@ def judge(found: Schedule | None, job: Fragments, switch: Node) -> None:
 def explore(
     job: Fragments, switch: Node, workers: Sequence[Node], *kinds: Fault, faults: int = 0, only_behind: bool = False
 ) -> None:
-    """Raise `WrongError` if some schedule with faults of these kinds breaks the network."""
+    """Raise `WrongError` if a schedule with faults of these kinds breaks the network."""
     network = Network(job, switch, workers, frozenset(kinds), faults, only_behind=only_behind)
     judge(network.explore(), job, switch)
 
@@ -95,14 +95,14 @@ def explore(
 
 
 def check_plain(bench: Bench) -> None:
-    """Nothing is lost: slots, rounds and versions."""
+    """The switch without loss: slots, rounds and versions."""
     for workers, pool, count in ((3, 2, 8), (2, 1, 6)):
         job = drawn_fragments(bench, workers, pool, count)
         explore(job, student_switch(bench, job), model_workers(job))
 
 
 def check_again(bench: Bench) -> None:
-    """A gradient comes again before the sum is complete."""
+    """A worker repeats a gradient before the sum is complete."""
     for workers, count in ((3, 2), (2, 4)):
         job, switch = sound_job(bench, workers, count)
         kinds = (Fault.GRADIENT_TWICE, Fault.LOST_GRADIENT, Fault.IMPATIENT)
@@ -110,14 +110,14 @@ def check_again(bench: Bench) -> None:
 
 
 def check_answer(bench: Bench) -> None:
-    """Results are lost: a worker that asks again gets its result."""
+    """The network loses results: a worker that asks again gets its result."""
     for workers, count in ((2, 4), (3, 3)):
         job, switch = sound_job(bench, workers, count)
         explore(job, switch, model_workers(job), Fault.LOST_RESULT, faults=2, only_behind=True)
 
 
 def check_stale(bench: Bench) -> None:
-    """A gradient of a round that is over arrives."""
+    """A gradient of a finished round arrives."""
     for workers, count in ((2, 6), (3, 4)):
         job, switch = sound_job(bench, workers, count)
         explore(job, switch, model_workers(job), Fault.OLD_GRADIENT, faults=1)
@@ -127,7 +127,7 @@ def check_stale(bench: Bench) -> None:
 
 
 def check_sending(bench: Bench) -> None:
-    """Nothing is lost: each fragment is sent once, and no more are on their way than there are slots."""
+    """The worker without loss: it sends each fragment once, and has at most one fragment per slot in flight."""
     for workers, pool, count in ((2, 2, 7), (2, 3, 4), (2, 3, 2)):
         job = drawn_fragments(bench, workers, pool, count)
         made = student_workers(bench, job)
@@ -145,7 +145,7 @@ def check_sending(bench: Bench) -> None:
 
 
 def check_patience(bench: Bench) -> None:
-    """Packets are lost: the worker sends again what it waits for. It is alone, so no result comes twice."""
+    """The network loses packets: the worker retransmits. It is the only worker, so no result comes twice."""
     for pool, count in ((1, 3), (2, 4)):
         job = drawn_fragments(bench, 1, pool, count)
         made = student_workers(bench, job)
@@ -153,7 +153,7 @@ def check_patience(bench: Bench) -> None:
 
 
 def check_results(bench: Bench) -> None:
-    """Results come twice, or late."""
+    """The network duplicates or delays results."""
     for pool, count in ((1, 4), (2, 5)):
         job = drawn_fragments(bench, 2, pool, count)
         made = student_workers(bench, job)
@@ -165,7 +165,7 @@ def check_results(bench: Bench) -> None:
 
 
 def check_together(bench: Bench) -> None:
-    """Both, under all faults: explored, and in a long run. The course's stands for a part that has failed."""
+    """Both parts under all faults: explored, and in a long run. The course's part replaces a part that has failed."""
     if {SWITCH, WORKER} <= bench.failed:
         raise WrongError("not tried: neither the switch nor the worker does its part alone")
     for long in (False, True):

@@ -1,12 +1,12 @@
 """Lab 4's network: its nodes, states, moves, faults and invariants, and the search for a schedule that breaks them.
 
-The network is a star: workers, one switch, and a channel each way for each worker, first in, first out. Each node is an
-automaton: a state, an event, the next state and the packets that are sent. It is either the student's, asked in its
-sandbox, or the course's own, a model in a few lines.
+The network is a star: workers, one switch, and for each worker a FIFO channel in each direction. Each node is an
+automaton: a state and an event determine the next state and the packets sent. A node is either the student's, in its
+sandbox, or the course's, a short model.
 
-Clocks stand still; workers time out when nothing is on its way any more. `inakit.experiments.state_explorer` tries
-every order of arrivals, and every place for a number of faults. A long run with drawn faults follows, in which no node
-is ever put back into a state.
+Clocks stand still; workers time out when no packet is in flight. `inakit.experiments.state_explorer` tries every order
+of arrivals, and every position of a limited number of faults. A long run with random faults follows, in which no node
+is reset to an earlier state.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from inakit.topo.errors import InputError
 
 
 class WorkerMistakeError(InputError):
-    """A mistake of the student's worker: an exception, or a value that is no answer."""
+    """A mistake of the student's worker: an exception or an invalid value."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message if message.startswith("worker.py") else f"worker.py: {message}")
@@ -63,25 +63,25 @@ class Node(Protocol):
         ...
 
     def step(self, state: Any, event: Event) -> Step:
-        """Let an event happen to the node in a state."""
+        """Apply an event to the node in a state."""
         ...
 
 
 @dataclass(frozen=True)
 class Fragments:
-    """A job: for each worker its fragments, which share `pool` slots in turn."""
+    """A job: by worker, its fragments, which use `pool` slots in turn."""
 
     pool: int
     values: tuple[tuple[Values, ...], ...]
 
     @property
     def workers(self) -> int:
-        """How many workers there are."""
+        """The number of workers."""
         return len(self.values)
 
     @property
     def count(self) -> int:
-        """How many fragments each has."""
+        """The number of fragments of each worker."""
         return len(self.values[0])
 
     def sum_of(self, fragment: int) -> Values:
@@ -89,16 +89,16 @@ class Fragments:
         return summed([own[fragment] for own in self.values])
 
     def gradient(self, worker: int, fragment: int) -> Agg:
-        """The packet by which a worker sends a fragment."""
+        """A worker's packet for a fragment."""
         number, slot = divmod(fragment, self.pool)
         return Agg(GRADIENT, worker, slot, number, self.values[worker][fragment])
 
 
-# -- the course's own
+# -- the course's nodes
 
 
 class ModelWorker:
-    """A worker as the task describes it. Its state is the results that it has."""
+    """A worker that follows the task. Its state is its results."""
 
     def __init__(self, job: Fragments, worker: int) -> None:
         self.job, self.worker = job, worker
@@ -107,7 +107,7 @@ class ModelWorker:
         return ()
 
     def step(self, state: Any, event: Event) -> Step:
-        """Send the first fragments; take a result that is waited for, and send the slot's next; send again."""
+        """Send the first fragments; take an expected result and send the slot's next fragment; retransmit."""
         results = dict(state)
         match event:
             case Event("start"):
@@ -123,7 +123,7 @@ class ModelWorker:
         return Step(tuple(sorted(results.items())), sent, results)
 
     def current(self, results: Mapping[int, Values], slot: int) -> int:
-        """The fragment that a slot is at: the first one without a result."""
+        """The current fragment of a slot: the first one without a result."""
         return next(each for each in range(slot, self.job.count + self.job.pool, self.job.pool) if each not in results)
 
     def fragment(self, packet: Agg) -> int:
@@ -132,7 +132,7 @@ class ModelWorker:
 
 
 class ModelSwitch:
-    """A switch as the task describes it. Its state has for each slot and version the round, the senders and the sum."""
+    """A switch that follows the task. Its state has the round, senders and sum of each slot and version."""
 
     def __init__(self, job: Fragments) -> None:
         self.job = job
@@ -141,7 +141,7 @@ class ModelSwitch:
         return ((0, frozenset(), (0,) * 8),) * (2 * self.job.pool)
 
     def step(self, state: Any, event: Event) -> Step:
-        """Add new gradients, answer a worker that asks for a complete sum, and drop everything else."""
+        """Add new gradients, answer a worker that asks for a complete sum, and drop all other packets."""
         packet = event.packet
         if packet is None or packet.kind != GRADIENT or packet.worker != event.number or packet.slot >= self.job.pool:
             return Step(state, ())
@@ -161,16 +161,16 @@ class ModelSwitch:
         return Step(after, everyone)
 
 
-# -- the student's
+# -- the student's nodes
 
 
 def student_limits() -> Limits:
-    """The limits of a worker, and of a function that makes entries."""
+    """The limits of a worker, and of a function that returns entries."""
     return Limits(cpu_s=8, wall_s=12.0, memory_bytes=256 * MIB, readable=python_paths())
 
 
 class StudentWorker:
-    """The student's worker, in a sandbox of its own: no two workers share anything."""
+    """The student's worker, in a separate sandbox: workers share no data."""
 
     def __init__(self, job: Fragments, worker: int, text: str) -> None:
         own = [worker, job.workers, job.pool, [list(values) for values in job.values[worker]]]
@@ -181,7 +181,7 @@ class StudentWorker:
         self.start = step_in(self.process.start()).state
 
     def first(self) -> Any:
-        """The state in which the student's class makes it."""
+        """The initial state of an object of the student's class."""
         return self.start
 
     def step(self, state: Any, event: Event) -> Step:
@@ -189,7 +189,7 @@ class StudentWorker:
         return step_in(self.process.ask("step", state, as_json(event)))
 
     def run(self, event: Event) -> Step:
-        """Let an event happen to the worker that was made first."""
+        """Apply an event to the worker that was made first."""
         return step_in(self.process.ask("run", as_json(event)))
 
     def close(self) -> None:
@@ -208,7 +208,7 @@ def as_json(event: Event) -> list[Any]:
 
 
 def step_in(answer: Any) -> Step:
-    """The step that a worker's process answers; `EndedError` if it is none."""
+    """The step in the answer of a worker's process; `EndedError` for an invalid answer."""
     match answer:
         case [int() as state, list() as sent, dict() as results]:
             fragments = numbers_in([int(key) if key.isdecimal() and len(key) < 11 else -1 for key in results])
@@ -219,7 +219,7 @@ def step_in(answer: Any) -> Step:
 
 
 def packet_in(document: Any) -> Agg:
-    """A packet of the worker's process."""
+    """A packet in the answer of the worker's process."""
     if not isinstance(document, list) or len(document) != 5:
         raise EndedError("its answer is no packet")
     kind, worker, slot, number = numbers_in(document[:4])
@@ -227,16 +227,16 @@ def packet_in(document: Any) -> Agg:
 
 
 def numbers_in(document: Any, count: int | None = None) -> Values:
-    """Numbers of 32 bits of the worker's process, so many if `count` says so."""
+    """Numbers of 32 bits in the answer of the worker's process, exactly `count` if it is given."""
     if not isinstance(document, list) or (count is not None and len(document) != count):
         raise EndedError("its answer is not a list of the length that it must have")
     if not all(is_whole(each, (1 << 32) - 1) for each in document):
-        raise EndedError("its answer has something else than a number of 32 bits")
+        raise EndedError("its answer has a value other than a number of 32 bits")
     return tuple(document)
 
 
 class StudentSwitch:
-    """The student's program. A state of it is a number that its process gives to the content of all registers."""
+    """The student's program. Its state is a number that identifies the contents of all registers."""
 
     def __init__(self, switch: SandboxedSwitch, ports: Sequence[int]) -> None:
         self.switch, self.ports, self.entries = switch, ports, job_entries(ports)
@@ -246,11 +246,11 @@ class StudentSwitch:
         self.start = switch.state()
 
     def first(self) -> Any:
-        """Registers as the program starts."""
+        """The state of the registers at the program's start."""
         return self.start
 
     def step(self, state: Any, event: Event) -> Step:
-        """Send a packet to the program in a state. Only packets of aggregations count, at workers' ports."""
+        """Send a packet to the program in a state. The step has only packets of aggregations at workers' ports."""
         assert event.packet is not None
         after, sent = self.switch.step(state, self.ports[event.number], event.packet.packed())
         found = ((self.worker_at[port], agg_in(packet)) for port, packet in sent if port in self.worker_at)
@@ -258,14 +258,14 @@ class StudentSwitch:
 
 
 MOST_STATES = 12_000
-"""The most states that an exploration visits: a step of a student's node takes long."""
+"""The limit of states that an exploration visits: a step of a student's node is slow."""
 MOST_WAITING = 16
 MOST_ROUNDS = 3
-"""After so many rounds of timeouts without a new result, none will come."""
+"""The number of rounds of timeouts without a new result after which the job counts as stuck."""
 
 
 class BrokenError(WrongError):
-    """Something that must not happen in a network; `got` is the wrong sum of a fragment, if it is one."""
+    """A broken invariant of the network; `got` is the wrong sum of a fragment, if that is the fault."""
 
     def __init__(self, cause: str, fragment: int | None = None, got: Values | None = None) -> None:
         super().__init__(cause)
@@ -276,14 +276,14 @@ def judge_results(job: Fragments, worker: int, step: Step) -> None:
     """Raise `BrokenError` for a result that is not the sum."""
     for fragment, values in step.results.items():
         if fragment >= job.count:
-            raise BrokenError(f"worker {worker} has a result of fragment {fragment}, which there is not")
+            raise BrokenError(f"worker {worker} has a result of fragment {fragment}, which does not exist")
         if values != job.sum_of(fragment):
             raise BrokenError(f"worker {worker} has a wrong sum of fragment {fragment}", fragment, values)
 
 
 @dataclass
 class Schedule:
-    """The events that break something, in words, and the packets that came to the switch on the way."""
+    """The events that break an invariant, in words, and the packets that came to the switch."""
 
     broken: BrokenError
     story: list[str]
@@ -291,7 +291,7 @@ class Schedule:
 
 
 class Fault(StrEnum):
-    """The faults of a schedule, in which packets otherwise arrive in turn."""
+    """The faults of a schedule; without a fault, packets arrive in order."""
 
     LOST_GRADIENT = "lost gradient"
     LOST_RESULT = "lost result"
@@ -316,9 +316,9 @@ AT_CHANNELS = {
     Fault.LATE_GRADIENT: ("hold", True),
     Fault.LATE_RESULT: ("hold", False),
 }
-"""The move that each fault makes with the packet at the head of a channel, and whether that leads to the switch."""
+"""By fault, its move on the packet at the head of a channel, and whether this channel leads to the switch."""
 LOSING = {Fault.LOST_GRADIENT, Fault.LOST_RESULT, Fault.LATE_GRADIENT, Fault.LATE_RESULT}
-"""The faults after which workers may have to time out."""
+"""The faults after which workers can need timeouts."""
 WORDS = {
     "arrive": (1, "arrives"),
     "lose": (0, "is LOST"),
@@ -327,14 +327,14 @@ WORDS = {
     "hold": (0, "is DELAYED"),
     "late": (1, "arrives LATE"),
 }
-"""How often a packet arrives by a move, and the move in words."""
+"""By move, the number of times that the packet arrives, and the move in words."""
 TIMEOUTS = "nothing is on its way: workers that lack a result time out"
 
 Channels = tuple[tuple[Agg, ...], ...]
 
 
 class State(NamedTuple):
-    """A state of the network. `held` are packets that arrive at any later time; `rounds` counts timeouts in vain."""
+    """A state of the network. `held` are packets that arrive at any later time; `rounds` counts futile timeouts."""
 
     switch: Any
     workers: tuple[Any, ...]
@@ -347,9 +347,9 @@ class State(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Something that may happen: to the packet at the head of a channel, to one that is held, or to a worker.
+    """A possible event: of the packet at the head of a channel, of a held packet, or of a worker.
 
-    `to_switch` and `worker` name the channel; `fault` is None for what happens without any.
+    `to_switch` and `worker` name the channel; `fault` is None for a move without a fault.
     """
 
     what: str
@@ -360,10 +360,10 @@ class Move(NamedTuple):
 
 
 class Network:
-    """A job on nodes, and the faults that a schedule may have: how many, and of which kinds.
+    """A job on nodes, and the number and kinds of faults that a schedule can have.
 
-    `only_behind`: of the workers that lack a result, only those with the fewest results time out. This is a `Space` of
-    the explorer, whose states have one word, the number of a `State`. Every step of a node is taken once.
+    With `only_behind`, only the workers with the fewest results time out. This is a `Space` of the explorer, whose
+    states have one word, the number of a `State`. Every step of a node is computed once.
     """
 
     def __init__(
@@ -398,7 +398,7 @@ class Network:
         return state
 
     def of_worker(self, state: State, worker: int, event: Event) -> State:
-        """Let an event happen to a worker. Raises `BrokenError` if that breaks an invariant."""
+        """Apply an event to a worker. Raises `BrokenError` if that breaks an invariant."""
         try:
             step = self.step_worker[worker](state.workers[worker], event)
         except WorkerMistakeError as mistake:
@@ -418,7 +418,7 @@ class Network:
         )
 
     def of_switch(self, state: State, worker: int, packet: Agg) -> State:
-        """Let a packet come to the switch."""
+        """Deliver a packet to the switch."""
         step = self.step_switch(state.switch, Event("receive", packet, worker))
         down = list(state.down)
         for port, sent in step.sent:
@@ -430,7 +430,7 @@ class Network:
     # -- moves
 
     def moves(self, state: State) -> Iterator[Move]:
-        """The moves in a state. A worker gets its results at once, unless a fault may happen to them."""
+        """The moves in a state. A worker gets its results at once, unless a fault can hit them."""
         for number, (to_switch, worker, packet) in enumerate(state.held):
             fragment = packet.round * self.job.pool + packet.slot
             if Fault.OLD_GRADIENT not in self.kinds or min(state.done) > fragment:
@@ -453,14 +453,14 @@ class Network:
                     yield Move("impatient", worker, number=slot, fault=Fault.IMPATIENT)
 
     def faults_at(self, state: State, worker: int, *, to_switch: bool) -> Iterator[Move]:
-        """The faults that may happen to the packet at the head of a channel."""
+        """The faults that can hit the packet at the head of a channel."""
         if state.faults < self.faults:
             for fault, (what, leads_to_switch) in AT_CHANNELS.items():
                 if fault in self.kinds and leads_to_switch == to_switch:
                     yield Move(what, worker, to_switch, fault=fault)
 
     def after(self, state: State, move: Move) -> State:
-        """The state that a move leads to; raises `BrokenError`."""
+        """The state after a move; raises `BrokenError`."""
         if move.fault is not None:
             state = state._replace(faults=state.faults + 1)
         if move.what == "timeout":
@@ -484,7 +484,7 @@ class Network:
         return state
 
     def timeout(self, state: State) -> State:
-        """Let all workers that lack a result time out for each slot."""
+        """Apply the timeouts of all slots to all workers that lack a result."""
         last = state.done.index(min(state.done))
         if not self.kinds & LOSING:
             raise BrokenError(f"worker {last} lacks a result, though nothing was lost")
@@ -502,7 +502,7 @@ class Network:
     # -- the space of states
 
     def number(self, state: State) -> int:
-        """The number of a state; a new one gets the next."""
+        """The number of a state; a new state gets the next number."""
         if state not in self.numbers:
             self.numbers[state] = len(self.states)
             self.states.append(state)
@@ -513,8 +513,8 @@ class Network:
         return np.array([[self.number(self.started())]], np.uint64)
 
     def successors(self, states: States, *, faults: bool) -> Iterator[Successors]:
-        """The states that moves lead to, up to the first move that breaks something."""
-        del faults  # a state knows how many it has had
+        """The states after each move, up to the first move that breaks an invariant."""
+        del faults  # a state counts its faults
         found: list[tuple[int, int, int, bool]] = []
         for column, state in enumerate(self.states[number] for number in states[0].tolist()):
             if self.broken is None and len(self.states) < MOST_STATES:
@@ -526,7 +526,7 @@ class Network:
             yield Successors(events.astype(np.int16), after.astype(np.uint64)[np.newaxis], parents, faulty, wrong)
 
     def moved(self, column: int, state: State) -> Iterator[tuple[int, int, int, bool]]:
-        """For each move its number, that of the state that it leads to, the column, and whether it is a fault."""
+        """By move: its number, the number of its next state, the column, and whether it is a fault."""
         for move in self.moves(state):
             number = self.event_numbers.setdefault(move, len(self.events))
             if number == len(self.events):
@@ -539,19 +539,19 @@ class Network:
                 return
 
     def over(self, states: States) -> BoolArray:
-        """All states: a worker that lacks something times out, and a timeout in vain breaks something."""
+        """All states: a worker without a result times out, and a futile timeout breaks an invariant."""
         return np.ones(states.shape[1], np.bool_)
 
     def without_progress(self, states: States, layer: Layer) -> BoolArray:
-        """None: see `over`."""
+        """No state: see `over`."""
         del layer
         return np.zeros(states.shape[1], np.bool_)
 
     def check(self) -> None:
-        """Nothing: a channel is first in, first out, and all other orders are tried."""
+        """No check is needed: channels are FIFO, and all other orders are tried."""
 
     def explore(self) -> Schedule | None:
-        """The first schedule that breaks something; None if none does among the states that are visited."""
+        """The first schedule that breaks an invariant; None if no visited state has one."""
         try:
             state = self.started()
         except BrokenError as broken:
@@ -571,12 +571,12 @@ class Network:
 
 
 def put(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
-    """Items with another one at a place."""
+    """The items with one of them replaced."""
     return (*items[:at], item, *items[at + 1 :])
 
 
 def packet_of(state: State, move: Move) -> Agg:
-    """The packet to which a move happens."""
+    """The packet of a move."""
     if move.what == "late":
         return state.held[move.number][2]
     return (state.up if move.to_switch else state.down)[move.worker][0]
@@ -602,10 +602,10 @@ MOST_ROUNDS_OF_A_RUN = 40
 
 @dataclass
 class LongRun:
-    """A run of a job to its end. Of the packets on their way a drawn `share` meets with a fault.
+    """A run of a job to its end. A random `share` of the packets in flight meets with a fault.
 
-    `packets` has how many packets each worker has sent, `first` how many of them at the start, `arrivals` those that
-    came to the switch, and `found` what went wrong.
+    `packets` has the number of packets that each worker has sent, `first` the number sent at the start, `arrivals` the
+    packets that came to the switch, and `found` the fault.
     """
 
     job: Fragments
@@ -626,7 +626,7 @@ class LongRun:
         self.waiting: deque[tuple[bool, int, Agg]] = deque()
 
     def go(self) -> LongRun:
-        """Run until all have all results, or something is wrong."""
+        """Run until all workers have all results, or until a fault is found."""
         try:
             for worker in range(self.job.workers):
                 self.of_worker(worker, Event("start"))
@@ -638,7 +638,7 @@ class LongRun:
         return self
 
     def go_on(self) -> None:
-        """Let packets arrive, and workers time out when nothing is on its way."""
+        """Deliver packets, and let workers time out when no packet is in flight."""
         rounds = 0
         for _ in range(MOST_EVENTS):
             if self.waiting:
@@ -648,15 +648,15 @@ class LongRun:
             else:
                 rounds += 1
                 if rounds > MOST_ROUNDS_OF_A_RUN:
-                    raise BrokenError("some worker never gets all results, however long it waits")
+                    raise BrokenError("a worker never gets all results, however long it waits")
                 self.story.append(TIMEOUTS)
                 for worker in [n for n, results in enumerate(self.results) if results < self.job.count]:
                     for slot in range(self.job.pool):
                         self.of_worker(worker, Event("timeout", None, slot))
-        raise BrokenError(f"after {MOST_EVENTS} packets some worker still lacks a result")
+        raise BrokenError(f"after {MOST_EVENTS} packets a worker still lacks a result")
 
     def of_worker(self, worker: int, event: Event) -> None:
-        """Let an event happen to a worker."""
+        """Apply an event to a worker."""
         node = self.workers[worker]
         try:
             step = node.run(event) if isinstance(node, StudentWorker) else node.step(self.states[worker], event)
@@ -668,7 +668,7 @@ class LongRun:
         self.waiting.extend((True, worker, packet) for _, packet in step.sent)
 
     def arrive(self) -> None:
-        """Let the next packet arrive, unless it meets with a fault: lost, doubled, or put back behind the others."""
+        """Deliver the next packet, unless a fault hits it: loss, duplication, or a move behind the others."""
         to_switch, worker, packet = self.waiting.popleft()
         what = "gradient of" if to_switch else "result for"
         named = f"{what} worker {worker} (slot {packet.slot} round {packet.round})"

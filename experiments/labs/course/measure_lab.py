@@ -1,9 +1,9 @@
 """Lab 7: a study. Does in-network aggregation (INA) pay on this fabric, and for which messages?
 
-The fabric is drawn from the student's name. What students hand in (answers, a study file, the table of its runs, a
-summary, a report) is read strictly, within bounds; nothing of it runs. What can be checked is checked: the design, the
-table (some runs are run again), the 95 % intervals, and the answers that follow from the table. The rest is read by a
-person, with the rubric of the teacher's guide.
+The fabric is drawn from the student's name. Submissions (answers, a study file, the table of its runs, a summary, a
+report) are parsed strictly, within size limits, and never executed. The grader checks the design, the table (some runs
+are repeated), the 95 % intervals, and the answers that follow from the table. A person reads the rest, with the rubric
+of the teacher's guide.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WORKERS = 8
 MOST_NAME = 60
 LEAVES, HOSTS_PER_LEAF = 4, 4
 SUMMING = 2
-"""So many leaves sum, and no spine: the server's link carries several flows, which makes long messages slow."""
+"""The number of leaves that sum; no spine does. The server's link carries several flows, which slows long messages."""
 GBPS, MICROSECOND_S = 1e9, 1e-6
 
 
@@ -54,7 +54,7 @@ def own_fabric(student: str) -> Fabric:
     """The leaf-spine of a student: drawn rates, delays, and leaves that sum. Raises `InputError` for an empty name."""
     name = student.strip()
     if not name or len(name) > MOST_NAME:
-        raise InputError(f"student '{name[:MOST_NAME]}': a name of 1 to {MOST_NAME} letters is expected")
+        raise InputError(f"student '{name[:MOST_NAME]}': expected a name of 1 to {MOST_NAME} letters")
     random = Random(f"7-measure/{name}")
     plain = leaf_spine(LEAVES, random.choice((2, 3)), HOSTS_PER_LEAF)
     host_bps = random.choice((10, 25, 40)) * GBPS
@@ -85,7 +85,7 @@ MOST_GRADIENT_BYTES, MOST_SEED = 1 << 20, 1 << 20
 
 
 class RunKey(NamedTuple):
-    """Which run it is."""
+    """The key of a run."""
 
     planner: str
     gradient_bytes: int
@@ -112,7 +112,7 @@ def study_limits() -> Limits:
 
 @dataclass(frozen=True)
 class HandedIn:
-    """The files of a submission, each read when it is asked for."""
+    """The files of a submission, each read on first use."""
 
     submission: Submission
 
@@ -122,7 +122,7 @@ class HandedIn:
         return cls(bench.submission)
 
     def text(self, name: str) -> str:
-        """The text of a file. Raises `InputError` if it is not there, `WrongError` if it is too long."""
+        """The text of a file. Raises `InputError` if it is missing, `WrongError` if it is too long."""
         text = self.submission.text(name)
         if len(text.encode()) > MOST_BYTES[name]:
             raise WrongError(f"{name} has more than {MOST_BYTES[name]} bytes")
@@ -162,14 +162,14 @@ class HandedIn:
 
     @property
     def runs(self) -> list[dict[str, Any]]:
-        """The runs that the study file asks for: of each the keys that are not the default."""
+        """The runs of the study file: for each, the keys that differ from the default."""
         if isinstance(self.study, WrongError):
             raise WrongError(self.study.cause)
         return self.study
 
     @property
     def keys(self) -> list[RunKey]:
-        """Which runs the study file asks for."""
+        """The keys of the runs that the study file asks for."""
         return [
             RunKey(str(run.get("planner", INA)), int(run.get("gradient_bytes", 0)), int(run.get("seed", 0)))
             for run in self.runs
@@ -177,7 +177,7 @@ class HandedIn:
 
     @cached_property
     def results(self) -> dict[RunKey, float]:
-        """`results.csv`: the seconds of each run. Raises `WrongError` for a run that is there twice."""
+        """`results.csv`: the seconds of each run. Raises `WrongError` for a repeated run."""
         found: dict[RunKey, float] = {}
         for line, row in rows_of(self.text(RESULTS), RESULTS, RESULT_COLUMNS):
             key = RunKey(row[0], whole(row[1], line, MOST_GRADIENT_BYTES), whole(row[2], line, MOST_SEED))
@@ -194,7 +194,7 @@ class HandedIn:
 
     @cached_property
     def summary(self) -> dict[int, dict[str, Interval]]:
-        """`summary.csv`: for each size the intervals of INA, of the ring, and of the difference, in seconds."""
+        """`summary.csv`: by size, the intervals of INA, of the ring, and of their difference, in seconds."""
         found: dict[int, dict[str, Interval]] = {}
         for line, row in rows_of(self.text(SUMMARY), SUMMARY, SUMMARY_COLUMNS):
             values = [number(each, line) for each in row[1:]]
@@ -215,7 +215,7 @@ class HandedIn:
 
 
 def rows_of(text: str, name: str, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """The lines of a CSV file below its heading: each with its place for messages."""
+    """The lines of a CSV file below its heading, each with its location for messages."""
     reader = csv.reader(io.StringIO(text))
     heading = [each.strip() for each in next(reader, [])]
     if heading != list(columns):
@@ -244,9 +244,9 @@ def number(text: str, line: str) -> float:
 
 
 ROUNDED = 2e-3
-"""How far a mean may be off, relative to it, for having been rounded."""
+"""The relative tolerance of a mean, for rounding."""
 LOOSE = 0.12
-"""How far an end of an interval may be off, relative to half its width: bootstraps draw."""
+"""The tolerance of an interval's end, relative to half the interval's width: bootstraps are random."""
 
 
 def intervals(values: Sequence[float]) -> tuple[Interval, Interval]:
@@ -258,7 +258,7 @@ def intervals(values: Sequence[float]) -> tuple[Interval, Interval]:
 
 
 def fault_of(given: Interval, values: Sequence[float], scale: float) -> str:
-    """The fault of an interval that is given for values, in words; empty for none. `scale` is for rounding."""
+    """The fault, in words, of an interval given for values; empty if there is none. `scale` is for rounding."""
     t, drawn = intervals(values)
     rounding = ROUNDED * abs(scale)
     if abs(given.mean - t.mean) > rounding:
@@ -274,7 +274,7 @@ def fault_of(given: Interval, values: Sequence[float], scale: float) -> str:
 def verdicts(values: Sequence[float]) -> set[int]:
     """The possible signs of a mean: 1 or -1 where the interval excludes 0, 0 where it does not.
 
-    There are two where the two kinds of intervals differ.
+    There are two signs if the two kinds of intervals disagree.
     """
     return {(each.low > 0) - (each.high < 0) for each in intervals(values)}
 
@@ -285,7 +285,7 @@ LEAST_SEEDS, LEAST_SIZES = 10, 7
 SHORT_BYTES, LONG_BYTES = 2048, 131072
 MOST_RUNS = 600
 SAMPLES = 2
-"""So many runs of each method are run again."""
+"""The number of runs of each method that are repeated."""
 SAME = 1e-3
 NARROW = 4.0
 HEADINGS = ("Question", "Setup", "Results", "Limits", "Answer")
@@ -293,7 +293,7 @@ LEAST_WORDS = 20
 
 
 def begin(bench: Bench) -> None:
-    """Note whose fabric is graded; `InputError` for a submission without any of the files."""
+    """Note the student whose fabric is graded; `InputError` for a submission without any of the files."""
     if not set(FILES) & set(bench.submission.texts):
         bench.submission.text(ANSWERS)
     with suppress(WrongError, InputError):
@@ -301,11 +301,11 @@ def begin(bench: Bench) -> None:
 
 
 def check_own(bench: Bench) -> None:
-    """The study is of the student's own fabric, as the task has it."""
+    """The study uses the student's own fabric, as the task requires."""
     handed = bench.once(HandedIn.of_bench)
     student, expected = handed.student, bench.submission.student
     if expected and student != expected:
-        raise WrongError(f"{ANSWERS} says that the student is {shown(student)}, and {shown(expected)} handed it in")
+        raise WrongError(f"{ANSWERS} names the student {shown(student)}, but {shown(expected)} handed it in")
     for run in handed.runs:
         stays = {key: value for key, value in run.items() if key not in VARIES}
         for key in sorted({*stays, *STAYS}):
@@ -316,7 +316,7 @@ def check_own(bench: Bench) -> None:
 
 
 def check_design(bench: Bench) -> None:
-    """Both methods in the same runs, enough seeds, sizes from short to long."""
+    """The study has both methods in the same runs, enough seeds, and sizes from short to long."""
     keys = bench.once(HandedIn.of_bench).keys
     if len(keys) > MOST_RUNS:
         raise WrongError(f"{STUDY} asks for {len(keys)} runs: at most {MOST_RUNS} are enough")
@@ -340,7 +340,7 @@ def check_design(bench: Bench) -> None:
 
 
 def listed(numbers: set[int]) -> str:
-    """Numbers in order, the first few of them."""
+    """The first few numbers, in order."""
     shown = ", ".join(map(str, sorted(numbers)[:5]))
     return f"{shown}, ..." if len(numbers) > 5 else shown or "none"
 
@@ -355,7 +355,7 @@ def check_table(bench: Bench) -> None:
 
 
 def check_again(bench: Bench) -> None:
-    """Some runs, drawn, give the same when they are run again."""
+    """Repetitions of a random sample of runs give the same times."""
     handed = bench.once(HandedIn.of_bench)
     results = handed.results
     with tempfile.TemporaryDirectory(prefix="inakit-study-") as folder:
@@ -388,7 +388,7 @@ def check_intervals(bench: Bench) -> None:
 
 
 def check_crossover(bench: Bench) -> None:
-    """The crossover lies where the intervals of the difference change sides, and is known to a factor of 4."""
+    """The crossover lies where the difference's intervals change sign, and is known to a factor of 4."""
     handed = bench.once(HandedIn.of_bench)
     match handed.answers.get("crossover_bytes"):
         case [int(low), int(high)] if 0 < low < high:
@@ -413,7 +413,7 @@ def check_crossover(bench: Bench) -> None:
 
 
 def check_speedup(bench: Bench) -> None:
-    """The speedups at the shortest and the longest message follow from the table."""
+    """The speedups for the shortest and the longest message follow from the table."""
     handed = bench.once(HandedIn.of_bench)
     given = handed.answers.get("speedup")
     if not isinstance(given, dict):

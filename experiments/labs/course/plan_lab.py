@@ -1,7 +1,7 @@
 """Lab 6: a planner for networks that it has not seen.
 
-A planner is asked in a sandbox of its own. Each item is about one property of its trees, whatever else is wrong with
-them. How near to the best it comes is measured by its routes alone: the kit puts aggregators, slots and rates to them.
+A planner runs in a sandbox. Each item tests one property of its trees independently of all others. The comparison with
+the optimum uses the routes only: the kit adds aggregators, slots and rates to them.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ FILE = "planner.py"
 MOST_LINKS = 24
 TIMES = 3
 NONE, FULL = 0.5, 0.9
-"""The parts of the optimum from which on there are points, and all points; between them points grow evenly."""
+"""The fractions of the optimum for zero and for full points; between them points grow linearly."""
 
 
 def planner_limits() -> Limits:
-    """The limits of a planner for the plans of an item. It reads Python's own library, and writes nothing."""
+    """The limits of a planner for the plans of an item. It can read Python's standard library, and write no files."""
     return Limits(cpu_s=10, wall_s=20.0, memory_bytes=256 * MIB, readable=python_paths())
 
 
 class StudentPlanner:
-    """The planner of a text. After `close` it goes on in a new sandbox."""
+    """The planner in a text. After `close` it continues in a new sandbox."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -50,7 +50,7 @@ class StudentPlanner:
         return self.process.ask("plan", self.text, fabric_given(problem.fabric), jobs_given(problem))
 
     def plan(self, problem: Problem) -> StudentPlan:
-        """The planner's trees for a problem. Raises `WrongError` for anything but trees, and as `answer` does."""
+        """The planner's trees for a problem. Raises `WrongError` for an invalid answer, and the errors of `answer`."""
         return plan_of(self.answer(problem), problem)
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ class StudentPlanner:
 
 
 def planner_of(bench: Bench) -> StudentPlanner:
-    """The submission's planner, in a sandbox of the item's own."""
+    """The submission's planner, in a separate sandbox for the item."""
     planner = StudentPlanner(bench.submission.text(FILE))
     bench.of_item.callback(planner.close)
     planner.process.start()
@@ -68,7 +68,7 @@ def planner_of(bench: Bench) -> StudentPlanner:
 
 
 def wrong_plan(cause: str, problem: Problem, found: StudentPlan | None) -> WrongError:
-    """The error for a plan that breaks something: the network that was given, and the plan that came."""
+    """The error for an invalid plan, with the given network and the returned plan."""
     return WrongError(cause, sent=list(network_lines(problem)), got=list(plan_lines(found)) if found else ())
 
 
@@ -76,7 +76,7 @@ Check = Callable[[StudentPlan], None]
 
 
 def try_rule(planner: StudentPlanner, problems: list[Problem], *checks: Check) -> None:
-    """Raise `WrongError` for the first plan that does not pass a check. All paths come to the server."""
+    """Raise `WrongError` for the first plan that fails a check. All paths of checked plans reach the server."""
     for problem in problems:
         found: StudentPlan | None = None
         try:
@@ -88,7 +88,7 @@ def try_rule(planner: StudentPlanner, problems: list[Problem], *checks: Check) -
 
 
 def about_rule(networks: Callable[[Random], list[Problem]], *checks: Check) -> Callable[[Bench], None]:
-    """The check of an item that is about a rule, on the item's networks."""
+    """The check of an item that tests a rule on the item's networks."""
 
     def checked(bench: Bench) -> None:
         try_rule(planner_of(bench), networks(bench.random), *checks)
@@ -97,7 +97,7 @@ def about_rule(networks: Callable[[Random], list[Problem]], *checks: Check) -> C
 
 
 def check_near(bench: Bench) -> None:
-    """How near routes come to the optimum: the mean over networks decides about the points."""
+    """The ratio of the routes' rate to the optimum; its mean over the networks determines the points."""
     planner, ended = planner_of(bench), False
     reached, lines = [], []
     for number, problem in enumerate(plan_networks.for_nearness(bench.random), start=1):
@@ -125,7 +125,7 @@ def check_near(bench: Bench) -> None:
 
 
 def check_same(bench: Bench) -> None:
-    """The same plan for the same network."""
+    """The planner returns the same plan for the same network."""
     planner, problem = planner_of(bench), plan_networks.for_nearness(bench.random)[-1]
     try_rule(planner, [problem])
     first = planner.answer(problem)
@@ -136,7 +136,7 @@ def check_same(bench: Bench) -> None:
 
 
 def network_lines(problem: Problem) -> Iterator[str]:
-    """A network and its jobs: switches and links between them on a line each, then the jobs."""
+    """A network in lines: its switches, the links between them, then the jobs."""
     fabric = problem.fabric
     for switch in fabric.switches:
         hosts = [peer for peer in fabric.neighbors[switch.name] if peer in fabric.host_names]
@@ -154,7 +154,7 @@ def network_lines(problem: Problem) -> Iterator[str]:
 
 
 def plan_lines(found: StudentPlan) -> Iterator[str]:
-    """The trees: a line for each aggregator and each path."""
+    """The trees in lines, one for each aggregator and each path."""
     for planned in found.plan.trees:
         names = found.names[planned.job]
         yield f"job {planned.job}: {planned.rate_bps / 1e6:g} Mbit/s"

@@ -1,8 +1,8 @@
-"""The networks of lab 6: drawn for each item, as planners are given them, and the best rates on them.
+"""The networks of lab 6: random networks for each item, their form for planners, and the optimal rates on them.
 
-Points are measured against ARO's optimum: the best rate that one tree for each job can have, which is what students
-plan, proven by a solver within a second on these networks. So 100 % can be reached. The leaderboard has networks that
-are too large for such a proof, and measures against `forest`'s bound, a linear program that no plan exceeds.
+Points depend on the ratio to ARO's optimum, the best rate with one tree for each job, which is the form of the
+students' plans. A solver proves it within a second on these networks, so 100 % is possible. The leaderboard's networks
+are too large for such a proof; they use `forest`'s bound, the value of a linear program that no plan exceeds.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 MBPS = 1e6
 GRADIENT_BYTES = 1 << 20
 LEAST_SLOTS = 2
-"""The fewest slots of an aggregator: they come in two versions (lab 4)."""
+"""The least number of slots of an aggregator: slots have two versions (lab 4)."""
 
 
 def leaves_and_spines(random: Random, leaves: int = 4, spines: int = 2, hosts: int = 4) -> Fabric:
-    """A leaf-spine whose links all have one drawn rate."""
+    """A leaf-spine whose links all have the same random rate."""
     return leaf_spine(leaves, spines, hosts, capacity_bps=random.randrange(10, 50) * MBPS)
 
 
@@ -43,7 +43,7 @@ def three_tiers(random: Random) -> Fabric:
 
 
 def unequal(random: Random, fabric: Fabric) -> Fabric:
-    """The fabric with a drawn rate for each link between switches: 40, 70 or 100 % of its rate."""
+    """The fabric with a random rate for each link between switches: 40, 70 or 100 % of its rate."""
     hosts = fabric.host_names
 
     def rate(a: str, bps: float) -> float:
@@ -54,12 +54,12 @@ def unequal(random: Random, fabric: Fabric) -> Fabric:
 
 
 def some_sum(random: Random, fabric: Fabric, share: float = 0.5) -> Fabric:
-    """The fabric with INA on a drawn share of its switches."""
+    """The fabric with INA on a random part of its switches."""
     return with_ina(fabric, share=share, seed=random.getrandbits(30))
 
 
 def without_uplinks(random: Random, fabric: Fabric, count: int) -> Fabric:
-    """The fabric without so many drawn links between switches; every two hosts still have a path."""
+    """The fabric without `count` random links between switches; every pair of hosts keeps a path."""
     between = [each for each in fabric.links if each.a not in fabric.host_names]
     while True:
         lost = random.sample(between, count)
@@ -70,7 +70,7 @@ def without_uplinks(random: Random, fabric: Fabric, count: int) -> Fabric:
 
 
 def job_on(random: Random, fabric: Fabric, workers: int, number: int = 1, free: list[str] | None = None) -> Job:
-    """A job on drawn hosts of `free`, which it takes from there; no worker shares the server's ToR."""
+    """A job on random hosts, which it removes from `free`; no worker shares the server's ToR."""
     free = [host.name for host in fabric.hosts] if free is None else free
     server = random.choice(free)
     others = [host for host in free if fabric.tor_of(host) != fabric.tor_of(server)]
@@ -92,7 +92,7 @@ def several_jobs(random: Random, fabric: Fabric, jobs: int, workers: int) -> Pro
 
 
 def beside_the_server(random: Random, fabric: Fabric, others: int) -> Problem:
-    """A job with all workers of its server's ToR, and some others."""
+    """A job with all workers under its server's ToR, and some others."""
     server = random.choice([host.name for host in fabric.hosts])
     near = [host.name for host in fabric.hosts if fabric.tor_of(host.name) == fabric.tor_of(server)]
     far = [host.name for host in fabric.hosts if host.name not in near]
@@ -104,7 +104,7 @@ def beside_the_server(random: Random, fabric: Fabric, others: int) -> Problem:
 
 
 def for_paths(random: Random) -> list[Problem]:
-    """No sums: one worker; workers beside the server; links that are missing, on two tiers and on three."""
+    """Networks without sums: one worker; workers under the server's ToR; missing links, on two and three tiers."""
     sparse = without_uplinks(random, with_ina(leaves_and_spines(random, 5, 4), ()), 8)
     sparse_tree = without_uplinks(random, with_ina(three_tiers(random), ()), 8)
     return [
@@ -116,7 +116,7 @@ def for_paths(random: Random) -> list[Problem]:
 
 
 def for_rates(random: Random) -> list[Problem]:
-    """Without sums, with sums, and with several jobs, on unequal links."""
+    """Networks of unequal links: without sums, with sums, and with several jobs."""
     return [
         one_job(random, unequal(random, with_ina(leaves_and_spines(random), ())), 7),
         one_job(random, unequal(random, leaves_and_spines(random)), 9),
@@ -126,7 +126,7 @@ def for_rates(random: Random) -> list[Problem]:
 
 
 def for_sums(random: Random) -> list[Problem]:
-    """Every switch sums, in one pipeline."""
+    """Networks in which every switch sums, in one pipeline."""
     return [
         one_job(random, leaves_and_spines(random), 8),
         one_job(random, leaves_and_spines(random, 5, 3), 11),
@@ -135,7 +135,7 @@ def for_sums(random: Random) -> list[Problem]:
 
 
 def for_where(random: Random) -> list[Problem]:
-    """Some switches sum."""
+    """Networks in which some switches sum."""
     tiers = leaves_and_spines(random, 4, 3)
     leaves = [each.name for each in tiers.switches if each.tier == 1]
     spines = [each.name for each in tiers.switches if each.tier == 2]
@@ -147,7 +147,7 @@ def for_where(random: Random) -> list[Problem]:
 
 
 def for_pipelines(random: Random) -> list[Problem]:
-    """Switches with two pipelines, or three."""
+    """Networks whose switches have two or three pipelines."""
     return [
         one_job(random, with_pipelines(leaves_and_spines(random), 2), 9),
         one_job(random, with_pipelines(leaves_and_spines(random, 5, 3), 3), 11),
@@ -156,14 +156,14 @@ def for_pipelines(random: Random) -> list[Problem]:
 
 
 def for_slots(random: Random) -> list[Problem]:
-    """Several jobs, and no more slots than they need together."""
+    """Networks with several jobs and exactly the slots that they need together."""
     few = with_aggregators(leaves_and_spines(random, 3, 2, 5), slots=3 * LEAST_SLOTS)
     two = with_pipelines(with_aggregators(leaves_and_spines(random, 4, 2, 6), slots=4 * LEAST_SLOTS), 2)
     return [several_jobs(random, few, 3, 3), several_jobs(random, two, 4, 4)]
 
 
 def for_nearness(random: Random) -> list[Problem]:
-    """All at once: unequal links, pipelines, switches that sum and others."""
+    """Networks with all difficulties: unequal links, pipelines, switches that sum and others."""
     two = unequal(random, with_pipelines(leaves_and_spines(random, 5, 3), 2))
     return [
         one_job(random, two, 12),
@@ -176,7 +176,7 @@ def for_nearness(random: Random) -> list[Problem]:
 
 
 def for_the_board(random: Random) -> list[Problem]:
-    """Larger ones, for the leaderboard."""
+    """Larger networks, for the leaderboard."""
     wide = leaf_spine(8, 6, 6, capacity_bps=40 * MBPS)
     tall = fat_tree(6, capacity_bps=40 * MBPS)
     return [
@@ -188,11 +188,11 @@ def for_the_board(random: Random) -> list[Problem]:
     ]
 
 
-# -- what a planner is given
+# -- the input of a planner
 
 
 def fabric_given(fabric: Fabric) -> dict[str, Any]:
-    """A fabric as a planner is given it: hosts, switches, and both directions of each link."""
+    """A fabric in the form for planners: hosts, switches, and both directions of each link."""
     switches = {
         each.name: {
             "tier": each.tier, "ina": each.ina, "pipelines": len(each.pipelines), "slots": each.aggregator_slots
@@ -207,7 +207,7 @@ def fabric_given(fabric: Fabric) -> dict[str, Any]:
 
 
 def jobs_given(problem: Problem) -> list[dict[str, Any]]:
-    """The jobs as a planner is given them."""
+    """The jobs in the form for planners."""
     return [{"job": job.number, "workers": list(job.workers), "server": job.servers[0]} for job in problem.jobs]
 
 
@@ -215,7 +215,7 @@ def jobs_given(problem: Problem) -> list[dict[str, Any]]:
 
 
 def optimum_bps(problem: Problem) -> float:
-    """The rate of the worst served job in ARO's plan. Raises `SolverError` if it is not proven."""
+    """The rate of the worst-served job in ARO's plan. Raises `SolverError` if it is not proven."""
     plan = METHODS["aro"].plan(problem)
     if plan.outcome.status != OPTIMAL:
         raise SolverError(f"the optimum on {problem.fabric.name} is not proven: the solver says {plan.outcome.status}")
@@ -223,7 +223,7 @@ def optimum_bps(problem: Problem) -> float:
 
 
 def bound_bps(problem: Problem) -> float:
-    """A rate that no plan gives to every job, with any number of trees: the optimum of a linear program."""
+    """An upper bound on the rate of the worst-served job, with any number of trees: the optimum of a linear program."""
     ground = Ground(problem.fabric, tasks_of(problem))
     worth = relax(ground, network(ground.fabric, ground.tasks))
     return worth / (1 + ground.worth.mu * len(ground.worth.jobs))

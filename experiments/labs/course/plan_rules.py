@@ -1,11 +1,11 @@
-"""The rules of lab 6: how a student's trees are read, and which of the kit's rules each item checks.
+"""The rules of lab 6: parsing of a student's trees, and the rules of the kit that each item checks.
 
-A tree is `{"job": 1, "rate_bps": 4e6, "aggregators": {"a": {"switch": ..., "pipeline": ..., "first_slot": ...,
-"slots": ...}}, "paths": [{"from": "h1", "to": "a", "path": ["h1", "leaf1"]}, ...]}`. A path leads from a worker or an
-aggregator to an aggregator or the server. Labels of the kit's trees never show: messages have the student's names.
+A tree is `{"job": 1, "rate_bps": 4e6, "aggregators": {"a": {"switch": ..., "pipeline": ..., "first_slot": ..., "slots":
+...}}, "paths": [{"from": "h1", "to": "a", "path": ["h1", "leaf1"]}, ...]}`. A path leads from a worker or an aggregator
+to an aggregator or the server. Messages use the student's names, never the labels of the kit's trees.
 
-`inakit.planner.core.check` stops at the first rule that is broken. An item is about one rule, whatever else is wrong,
-so each function here asks those parts of the checker that its rule needs.
+`inakit.planner.core.check` stops at the first broken rule. An item tests one rule independently of all others, so each
+function here calls the parts of the checker that its rule needs.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ TREE = ("job", "rate_bps", "aggregators", "paths")
 AGGREGATOR = ("switch", "pipeline", "first_slot", "slots")
 PATH = ("from", "to", "path")
 MOST = 1000
-"""The most aggregators, paths or nodes that are read of a tree."""
+"""The limit of aggregators, paths or nodes that are read from a tree."""
 WASTED = 0.02
-"""A rate that is lower by less than this part of the best one is not said to waste anything."""
+"""The relative shortfall up to which a rate does not count as wasteful."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class StudentPlan:
             raise WrongError(self.in_words(str(error))) from None
 
     def routes_bps(self) -> float:
-        """The rate of the worst served job when the kit puts aggregators, slots and rates to the routes."""
+        """The rate of the worst-served job when the kit adds aggregators, slots and rates to the routes."""
         paths = {each.job: [each.tree.way(label) for label in each.tree.workers] for each in self.plan.trees}
         plan = plan_from_paths(self.problem, paths, self.problem.fabric.ina_names)
         return min(planned.rate_bps for planned in plan.trees)
@@ -134,7 +134,7 @@ class TreeReader:
         return AggregationTree(1, self.job.servers[0], workers, sums, branches)
 
     def branch(self, number: int, path: Mapping[str, Any]) -> Branch:
-        """A path, from the sender that it names to the aggregator or server that it names."""
+        """A path from its named sender to its named aggregator or server."""
         where = f"{self.where}, path {number}"
         to = name(path["to"], f"{where}, 'to'")
         if to not in self.aggregators and to != self.job.servers[0]:
@@ -164,7 +164,7 @@ class TreeReader:
 
 
 def record(given: Any, keys: tuple[str, ...], where: str) -> dict[str, Any]:
-    """A dict of just these keys."""
+    """A dict with exactly these keys."""
     if not isinstance(given, dict):
         raise WrongError(f"{where} is {shown(given)}: a dict with {', '.join(keys)} is expected")
     for key in keys:
@@ -201,7 +201,7 @@ def whole(given: Any, where: str) -> int:
 
 
 def check_ends(found: StudentPlan) -> None:
-    """Every worker comes to the server, by whatever way: nothing can be said of trees that go round in circles."""
+    """Every worker's path ends at the server; the other rules are undefined for trees with cycles."""
     for planned, job in zip(found.plan.trees, found.problem.jobs, strict=True):
         tree, names = planned.tree, found.names[planned.job]
         sent = Counter(branch.label for branch in tree.branches)
@@ -223,7 +223,7 @@ def check_ends(found: StudentPlan) -> None:
 
 
 def check_links(found: StudentPlan) -> None:
-    """Paths follow links over switches: nothing can be said of loads on links that are not there."""
+    """Paths follow links over switches; link loads are undefined for missing links."""
     with found.in_own_words():
         for planned in found.plan.trees:
             check = TreeCheck(found.problem, planned)
@@ -232,7 +232,7 @@ def check_links(found: StudentPlan) -> None:
 
 
 def check_climbs(found: StudentPlan) -> None:
-    """Each worker's way climbs before it descends."""
+    """Each worker's path climbs before it descends."""
     with found.in_own_words():
         for planned in found.plan.trees:
             check = TreeCheck(found.problem, planned)
@@ -243,7 +243,7 @@ def check_climbs(found: StudentPlan) -> None:
 
 
 def check_rates(found: StudentPlan) -> None:
-    """All links carry the trees together, and the job with the lowest rate cannot have more from these trees."""
+    """No link is overloaded, and the lowest rate is the highest that these trees allow."""
     with found.in_own_words():
         check_capacity(found.problem, found.plan)
     slowest = min(found.plan.trees, key=lambda planned: planned.rate_bps)
@@ -255,10 +255,10 @@ def check_rates(found: StudentPlan) -> None:
 
 
 def check_sums(found: StudentPlan) -> None:
-    """Flows of one job that arrive at an INA switch in one pipeline leave it as one flow."""
+    """Flows of one job that enter an INA switch in one pipeline leave it as one flow."""
     fabric = found.problem.fabric
     for planned in found.plan.trees:
-        # By switch and pipeline, the labels of the flows that leave it as they came, and of the sums of aggregators.
+        # By switch and pipeline, the labels of flows that leave unsummed and of the aggregators' sums.
         passing: dict[tuple[str, int], list[int]] = defaultdict(list)
         for branch in planned.tree.branches:
             for before, node in pairwise(branch.path[:-1]):
@@ -284,7 +284,7 @@ def check_where(found: StudentPlan) -> None:
 
 
 def check_pipelines(found: StudentPlan) -> None:
-    """An aggregator's senders arrive in its pipeline, which its switch has."""
+    """An aggregator's pipeline exists, and all its senders enter by it."""
     with found.in_own_words():
         for planned in found.plan.trees:
             for branch in planned.tree.branches:
@@ -292,7 +292,7 @@ def check_pipelines(found: StudentPlan) -> None:
 
 
 def check_slots(found: StudentPlan) -> None:
-    """Segments of slots are large enough, within the pipeline's, and do not overlap."""
+    """Segments of slots are large enough, lie within the pipeline's slots, and do not overlap."""
     for planned in found.plan.trees:
         for each in planned.tree.aggregators:
             where = f"job {planned.job}, {found.names[planned.job][each.label]} on {shown(each.switch)}"

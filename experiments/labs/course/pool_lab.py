@@ -1,9 +1,8 @@
 """Lab 3: a pool of slots in two versions: a program, and answers about its throughput in virtual time.
 
-Each item about the program looks at one property of it. `ModelPool` stands for a program that does not sum yet. Answers
-are held against the curve of the student's own program: the throughput over the size of the pool, of a job with workers
-around one switch. The engine is that of `inakit.topo.virtual`; the switch is asked packet by packet, and takes no time
-of its own.
+Each item about the program tests one property. `ModelPool` replaces a program that does not sum yet. Answers are
+compared with the curve of the student's own program: the throughput of a job with workers around one switch, over the
+size of the pool. The engine is that of `inakit.topo.virtual`; the switch processes one packet at a time, in no time.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from inakit.topo.virtual.engine import PS_PER_S, Engine
 
 FRAME = np.dtype([("bytes", np.uint8, 64)])
 SIZE = len(Agg(GRADIENT, 0, 0, 0, (0,) * 8).packed())
-"""The bytes of a gradient, and of a result."""
+"""The bytes of a gradient packet and of a result packet."""
 MOST_SLOTS = 64
 MOST_WORKERS = 8
 TIMED_ROUNDS = 4
@@ -52,7 +51,7 @@ TIMED_ROUNDS = 4
 
 @dataclass(frozen=True)
 class Star:
-    """Workers, each with a link of this rate and delay, in each direction, to one switch."""
+    """Workers around one switch; each link has this rate and delay in each direction."""
 
     workers: int = 4
     rate_bps: float = 100e6
@@ -69,10 +68,10 @@ class Star:
 
 
 def throughput(switch: SentSwitch, star: Star, slots: int) -> float:
-    """The rate in bit/s at which each worker sends with a pool of so many slots.
+    """The rate in bit/s at which each worker sends with a pool of `slots` slots.
 
-    It is that of a job of `ROUNDS` rounds from the end of the first on. Raises `RunError` if the job does not end, or a
-    sum is wrong.
+    It is measured on a job of `ROUNDS` rounds, from the end of the first round. Raises `RunError` if the job does not
+    end, or if a sum is wrong.
     """
     if not 1 <= slots <= MOST_SLOTS:
         raise InputError(f"{slots} slots: expected 1 to {MOST_SLOTS}")
@@ -99,7 +98,7 @@ class StarRun:
         self.ended = [[0] * star.workers for _ in range(TIMED_ROUNDS)]
 
     def go(self) -> list[int]:
-        """When the last worker had the last result of each round, in ps."""
+        """The time at which the last worker had the last result of each round, in ps."""
         for worker in range(self.star.workers):
             for slot in range(self.slots):
                 self.send(2 * worker, self.gradient(worker, slot).packed())
@@ -122,7 +121,7 @@ class StarRun:
         self.engine.send(np.array([link], np.uint32), np.array([len(packet)], np.uint32), frames)
 
     def arrive(self, node: int, packet: bytes) -> None:
-        """Let a packet come to the switch by a worker's port, or to a worker."""
+        """Deliver a packet to the switch by a worker's port, or to a worker."""
         workers = self.star.workers
         if node < workers:
             found = agg_in(packet)
@@ -134,7 +133,7 @@ class StarRun:
                 self.send(2 * (port - 1) + 1, left)
 
     def receive(self, worker: int, packet: Agg) -> None:
-        """Let a worker take a result that it waits for, and send the slot's next gradient."""
+        """Deliver an expected result to a worker, which sends the slot's next gradient."""
         slot = packet.slot
         if packet.kind != RESULT or slot >= self.slots:
             return
@@ -151,7 +150,7 @@ class StarRun:
             self.send(2 * worker, self.gradient(worker, slot).packed())
 
     def gradient(self, worker: int, slot: int) -> Agg:
-        """The gradient that a worker sends next for a slot."""
+        """The next gradient of a worker for a slot."""
         number = self.rounds[worker][slot]
         return Agg(GRADIENT, worker, slot, number, values_of(worker, slot, number), version=number % 2)
 
@@ -163,11 +162,11 @@ def values_of(worker: int, slot: int, number: int) -> Values:
 
 
 BAR = 40
-"""The characters of a bar that stands for the rate of a link."""
+"""The length in characters of a bar for the full rate of a link."""
 
 
 def curve_lines(path: Path, star: Star, slots: Sequence[int]) -> Iterator[str]:
-    """Measure the program in a file with each of these sizes of the pool; a line for each."""
+    """Measure the program in a file with each of these pool sizes; yield a line for each."""
     texts = read_submission(path).texts
     if path.name not in texts or path.suffix != ".json":
         raise InputError(f"{path}: expected a compiled program, such as pool.json (`inakit p4c pool.p4` writes it)")
@@ -180,7 +179,7 @@ def curve_lines(path: Path, star: Star, slots: Sequence[int]) -> Iterator[str]:
 
 SLOTS, ROUNDS = 64, 5
 Place = tuple[int, int]
-"""A slot, and one of its rounds."""
+"""A slot and one of its rounds."""
 
 
 def drawn_rounds(bench: Bench, slots: Iterable[int], count: int) -> dict[Place, list[Agg]]:
@@ -193,7 +192,7 @@ def drawn_rounds(bench: Bench, slots: Iterable[int], count: int) -> dict[Place, 
 
 
 def interleaved(bench: Bench, rounds: dict[Place, list[Agg]]) -> list[Agg]:
-    """The gradients in a drawn order in which workers can send them: the next round of a slot when all had the last."""
+    """The gradients in a random feasible order: a slot's next round begins when the previous one is complete."""
     sent = dict.fromkeys(rounds, 0)
     order = {place: bench.random.sample(gradients, len(gradients)) for place, gradients in rounds.items()}
     found: list[Agg] = []
@@ -212,7 +211,7 @@ def changed(left: Sequence[Left], change: Callable[[Agg], Agg]) -> list[Left]:
 
 
 def without_repeats(job: Job, order: Sequence[Agg]) -> list[Left]:
-    """Send gradients, each once; what leaves. Raises `WrongError` if nothing is summed at all."""
+    """Send each gradient once; return the packets that leave. Raises `WrongError` if nothing is summed."""
     job.alone([each for each in order if each.round == 0])
     job.begin()
     return [job.send(gradient) for gradient in order]
@@ -222,13 +221,13 @@ def without_repeats(job: Job, order: Sequence[Agg]) -> list[Left]:
 
 
 def check_admission(bench: Bench) -> None:
-    """Packets that no worker may send neither leave nor count."""
+    """Forbidden packets of workers are dropped and not counted."""
     more = {"a gradient of version 2": lambda job, each: (replace(each, version=2), job.port_of(each))}
     check_forgeries(bench, forgeries(SLOTS, SLOTS, more), slot=0)
 
 
 def check_sum(bench: Bench) -> None:
-    """The sum leaves with the last gradient, as a result, once by each worker's port."""
+    """The sum leaves with the last gradient as a result, once by each worker's port."""
     for _ in range(3):
         job = Job(bench)
         order = bench.random.sample(range(WORKERS), WORKERS)
@@ -248,7 +247,7 @@ def check_sum(bench: Bench) -> None:
 
 
 def check_pool(bench: Bench) -> None:
-    """All slots are used at the same time, each at its own pace: a slot sends the same as slot 0 alone."""
+    """All slots are in use at the same time, each at its own pace: each sends the same as slot 0 alone."""
     job, rounds = Job(bench), drawn_rounds(bench, range(SLOTS), 2)
     order = interleaved(bench, rounds)
     tried = [0, 1, SLOTS // 2 - 1, SLOTS // 2, SLOTS - 2, SLOTS - 1, *bench.random.sample(range(SLOTS), 4)]
@@ -269,7 +268,7 @@ def check_pool(bench: Bench) -> None:
 
 
 def check_versions(bench: Bench) -> None:
-    """Round after round of a slot: each sends the same as the first use of the slot."""
+    """Several rounds of a slot: each sends the same as the first use of the slot."""
     job, slot = Job(bench), bench.random.randrange(SLOTS - 1)
     rounds = drawn_rounds(bench, (slot,), ROUNDS)
     order = interleaved(bench, rounds)
@@ -287,7 +286,7 @@ def check_versions(bench: Bench) -> None:
 
 
 def check_again(bench: Bench) -> None:
-    """A gradient that comes again before the sum is complete makes no difference."""
+    """A gradient that is repeated before the sum is complete has no effect."""
     for again in range(WORKERS - 1):
         job = Job(bench)
         rounds = drawn_rounds(bench, (bench.random.randrange(SLOTS - 1),), 2)
@@ -302,7 +301,7 @@ def check_again(bench: Bench) -> None:
 
 
 def check_shadow(bench: Bench) -> None:
-    """A worker that asks again for a complete sum gets it, alone, also when others have gone on to the next round."""
+    """Only the worker that asks again for a complete sum gets it, even if others have begun the next round."""
     for on in range(WORKERS):
         job, slot = Job(bench), bench.random.randrange(SLOTS - 1)
         rounds = drawn_rounds(bench, (slot,), 3)
@@ -319,9 +318,9 @@ def check_shadow(bench: Bench) -> None:
 
 
 def judge_answer(job: Job, gradients: list[Agg], asks: int, kept: Values, later: list[Agg]) -> None:
-    """Raise `WrongError` unless a gradient that comes again is answered with the sum that was kept, and only there.
+    """Raise `WrongError` unless only the sender of a repeated gradient is answered, with the kept sum.
 
-    Compared are the elements of the kept sum that were right, or all if none was: another item is about the sum.
+    The comparison uses the correct elements of the kept sum, or all if none is correct: another item tests the sum.
     """
     gradient, on = gradients[asks], len(later)
     others = f"{on} other{' has' if on == 1 else 's have'} sent round 1"
@@ -351,13 +350,13 @@ def judge_answer(job: Job, gradients: list[Agg], asks: int, kept: Values, later:
 FILE = "answers.yml"
 KIND = FileKind("file of answers", max_bytes=1 << 14, tells_lines=True)
 MOST_BRACKETS = 100
-"""PyYAML takes a second for a few thousand brackets inside each other."""
+"""The limit of nested brackets: PyYAML takes a second for a few thousand."""
 NEAR = 0.02
-"""How far a measured figure may be from the grader's own, as a fraction."""
+"""The relative tolerance of a measured figure against the grader's own."""
 FLAT = 0.999
-"""The throughput from which it is called flat, as a fraction of that with all slots."""
+"""The fraction of the throughput with all slots from which throughput counts as flat."""
 MEASURING_S = 30
-"""The processor time that a program has for all that is measured."""
+"""The processor time that a program has for all measurements."""
 
 NUMBER = "a number greater than 0"
 SLOTS_EXPECTED = f"a whole number of slots from 1 to {MOST_SLOTS}"
@@ -373,14 +372,14 @@ class Measured(Record):
 
 
 class Explained(Record):
-    """Why the curve bends where it does."""
+    """The figures that explain the bend of the curve."""
 
     round_trip_us: Number = Field(gt=0, allow_inf_nan=False, description=NUMBER)
     bandwidth_delay_product_bytes: Number = Field(gt=0, allow_inf_nan=False, description=NUMBER)
 
 
 class Predicted(Record):
-    """From how many slots throughput is flat on other networks."""
+    """The numbers of slots from which throughput is flat on other networks."""
 
     flat_at_300_mbps: int = Field(ge=1, le=MOST_SLOTS, description=SLOTS_EXPECTED)
     flat_at_100_us: int = Field(ge=1, le=MOST_SLOTS, description=SLOTS_EXPECTED)
@@ -388,7 +387,7 @@ class Predicted(Record):
 
 
 class Answers(Record):
-    """The file of answers. `why` is for people to read."""
+    """The file of answers. A person reads `why`."""
 
     version: Literal[1] = Field(description="the number 1")
     measured: Measured = Field(description="the figures of step 6")
@@ -425,7 +424,7 @@ def read_answers(text: str) -> Answers:
 
 
 class ModelPool:
-    """A switch that sums gradients of workers in slots of two versions, and answers workers that ask again."""
+    """A model switch that sums gradients in slots of two versions, and answers workers that ask again."""
 
     def __init__(self) -> None:
         self.fresh()
@@ -436,11 +435,11 @@ class ModelPool:
         self.sums: dict[tuple[int, int], dict[int, Values]] = {}
 
     def install(self, entries: SwitchEntries) -> None:
-        """Take the numbers of workers by their ports."""
+        """Set the workers' numbers by port."""
         self.workers = {int(str(entry.key[0])): entry.params[0] for entry in entries.tables}
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Take a gradient that a worker may send; the packets that leave."""
+        """Process an admitted gradient; return the packets that leave."""
         found = agg_in(packet)
         if found is None or self.workers.get(port) != found.worker:
             return []
@@ -472,12 +471,12 @@ class Curve:
         return self.known[star, slots]
 
     def is_flat(self, star: Star, slots: int) -> bool:
-        """Whether more slots would not help."""
+        """Whether throughput is flat from this number of slots."""
         return self.at(star, slots) >= FLAT * self.at(star, MOST_SLOTS)
 
     @classmethod
     def of(cls, bench: Bench) -> Curve:
-        """The curve of the student's program, or of the course's own where that fails."""
+        """The curve of the student's program, or of `ModelPool` if the program fails."""
         if bench.loaded is None or PROGRAM in bench.failed:
             return cls(ModelPool())
         limits = replace(switch_limits(), cpu_s=MEASURING_S, wall_s=2.0 * MEASURING_S)
@@ -487,7 +486,7 @@ class Curve:
 
 
 def about_answers(check: Callable[[Answers, Curve], None]) -> Callable[[Bench], None]:
-    """The check of an item that is about answers."""
+    """The check of an item about answers."""
 
     def checked(bench: Bench) -> None:
         curve = bench.once(Curve.of)
@@ -507,7 +506,7 @@ def check_measured(answers: Answers, curve: Curve) -> None:
 
 @about_answers
 def check_explained(answers: Answers, curve: Curve) -> None:
-    """The round trip follows from a pool of one slot, and the bandwidth-delay product is its product with the rate."""
+    """The round trip follows from a pool of one slot; the bandwidth-delay product is its product with the rate."""
     explained, round_trip_s = answers.explained, SIZE * 8 / curve.at(TASK, 1)
     product = round_trip_s * TASK.rate_bps / 8
     check_near("explained.round_trip_us", explained.round_trip_us, round_trip_s * 1e6, "us")
@@ -517,13 +516,13 @@ def check_explained(answers: Answers, curve: Curve) -> None:
 
 @about_answers
 def check_predicted(answers: Answers, curve: Curve) -> None:
-    """The number of slots from which throughput is flat on networks that differ in one thing."""
+    """The number of slots from which throughput is flat on networks that differ in one parameter."""
     for name, star in OTHERS.items():
         flat_from(f"predicted.{name}", getattr(answers.predicted, name), curve, star)
 
 
 def check_near(name: str, given: float, right: float, unit: str) -> None:
-    """Raise `WrongError`, with a hint, unless a figure is near the one that the grader has measured."""
+    """Raise `WrongError`, with a hint, unless a figure agrees with the grader's measurement."""
     if math.isclose(given, right, rel_tol=NEAR):
         return
     factor = given / right
@@ -543,7 +542,7 @@ def check_near(name: str, given: float, right: float, unit: str) -> None:
 
 
 def flat_from(name: str, slots: int, curve: Curve, star: Star) -> None:
-    """Raise `WrongError` unless throughput is flat from just so many slots on."""
+    """Raise `WrongError` unless `slots` is the least number of slots with flat throughput."""
     most = curve.at(star, MOST_SLOTS) / 1e6
     if not curve.is_flat(star, slots):
         got = curve.at(star, slots) / 1e6

@@ -1,7 +1,7 @@
 """Lab 2: one switch sums the gradients of one job.
 
-Each item looks at one property only, whatever else is wrong: `sum` at the values that leave, `wait` at when something
-leaves, `everyone` at what it is and where it goes.
+Each item tests one property independently of all others: `sum` the values that leave, `wait` the time at which a packet
+leaves, `everyone` the kind of this packet and its ports.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOTHING_LEFT = "no result leaves, though all workers have sent"
 
 
 def check_other(bench: Bench) -> None:
-    """IPv4 goes where the table says, and packets of neither IPv4 nor an aggregation are dropped."""
+    """IPv4 packets follow the table; packets of neither IPv4 nor an aggregation are dropped."""
     first, second, other = bench.drawn_ports(3)
     network = bench.random.getrandbits(8) << 24
     routes = ((Lpm(network, 8), first), (Lpm(network | 1 << 16, 16), second))
@@ -41,7 +41,7 @@ def check_other(bench: Bench) -> None:
 
 
 def check_admission(bench: Bench) -> None:
-    """Packets that no worker may send neither leave nor count."""
+    """Forbidden packets of workers are dropped and not counted."""
     check_forgeries(bench, forgeries(SLOTS, SLOTS + 1), slot=1)
 
 
@@ -56,7 +56,7 @@ def check_sum(bench: Bench) -> None:
 
 
 def first_leaving(job: Job, gradients: list[Agg]) -> tuple[int, Left]:
-    """Send gradients until a packet leaves: how many were sent, and the packets. Raises `WrongError` if none leaves."""
+    """Send gradients until a packet leaves; return their number and the packets. Raises `WrongError` if none leaves."""
     for count, gradient in enumerate(gradients, 1):
         if left := job.send(gradient):
             return count, left
@@ -64,7 +64,7 @@ def first_leaving(job: Job, gradients: list[Agg]) -> tuple[int, Left]:
 
 
 def check_wait(bench: Bench) -> None:
-    """Nothing leaves before the last worker has sent, and something does then."""
+    """A packet leaves when the last worker has sent, and not before."""
     for workers in (2, 3, 5, 8):
         job = Job(bench, workers)
         for gradient in drawn_round(bench, range(workers)):
@@ -77,7 +77,7 @@ def check_wait(bench: Bench) -> None:
 
 
 def check_everyone(bench: Bench) -> None:
-    """A result leaves, with the slot and round of its gradients, once by each worker's port."""
+    """A result leaves once by each worker's port, with the slot and round of its gradients."""
     for last in range(WORKERS):
         job = Job(bench)
         order = [worker for worker in range(WORKERS) if worker != last] + [last]
@@ -100,7 +100,7 @@ def check_everyone(bench: Bench) -> None:
 
 
 def check_once(bench: Bench) -> None:
-    """A gradient that comes again is neither added nor counted."""
+    """A repeated gradient is neither added nor counted."""
     for again in range(WORKERS - 1):
         job, gradients = Job(bench), drawn_round(bench)
         usual = job.alone(gradients)
@@ -112,7 +112,7 @@ def check_once(bench: Bench) -> None:
 
 
 def check_slots(bench: Bench) -> None:
-    """Slots are independent of each other: gradients for several of them come in turn."""
+    """Slots are independent: gradients for several slots are interleaved."""
     job, slots = Job(bench), [0, SLOTS - 1, *bench.random.sample(range(1, SLOTS - 1), 3)]
     rounds = {slot: drawn_round(bench, slot=slot) for slot in slots}
     usual = {slot: job.alone(gradients) for slot, gradients in rounds.items()}
@@ -127,7 +127,7 @@ def check_slots(bench: Bench) -> None:
 
 
 def check_rounds(bench: Bench) -> None:
-    """A slot is used again and again."""
+    """A slot is reused for several rounds."""
     job, slot = Job(bench), bench.random.randrange(SLOTS)
     rounds = [drawn_round(bench, slot=slot, number=number) for number in range(4)]
     usual = [job.alone(gradients) for gradients in rounds]

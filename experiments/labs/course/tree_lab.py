@@ -1,7 +1,7 @@
 """Lab 5: trees of several levels, for several jobs, in two pipelines: a program, and Python that fills its tables.
 
-Each item about entries takes those of some tables from the student and those of the others from the course, on the
-switches of a drawn plan, and runs its jobs hop by hop.
+Each item about entries takes the entries of some tables from the student and the others from the course, on the
+switches of a random plan, and runs its jobs hop by hop.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ MOST_16_BITS = (1 << 16) - 1
 
 
 class EntriesOf(Protocol):
-    """The entries of a plan for a switch, of the tables that are wanted, or of all."""
+    """A function for the entries of a plan for a switch, in the wanted tables or in all."""
 
     def __call__(self, drawn: DrawnPlan, switch: str, wanted: Collection[str] = ...) -> SwitchEntries:
-        """Multicast groups belong to table `down`."""
+        """The entries; multicast groups count as entries of table `down`."""
         ...
 
 
@@ -56,7 +56,7 @@ class EntriesOf(Protocol):
 
 
 def course_entries(drawn: DrawnPlan, switch: str, wanted: Collection[str] = tuple(TABLES)) -> SwitchEntries:
-    """The course's entries of a plan for a switch, of the tables that are wanted."""
+    """The course's entries of a plan for a switch, in the wanted tables."""
     rows = [row for row in dict.fromkeys(rows_of(drawn, switch)) if row[0] in wanted]
     tables = tuple(entry(*row) for row in rows)
     return SwitchEntries(switch, tables, tuple(groups_of(drawn, switch)))
@@ -85,7 +85,7 @@ def rows_of(drawn: DrawnPlan, switch: str) -> Iterator[tuple[str, tuple[int, ...
 def branch_rows(
     drawn: DrawnPlan, switch: str, job: int, label: int, path: tuple[str, ...]
 ) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-    """Where a label comes in at a switch, and where it goes on."""
+    """The port by which a label enters a switch, and the port by which it leaves."""
     for node, following in pairwise(path):
         if following == switch:
             yield ADMITTED, (drawn.port(switch, node), GRADIENT, job, label), ()
@@ -94,12 +94,12 @@ def branch_rows(
 
 
 def links_of(tree: AggregationTree) -> list[tuple[str, str]]:
-    """The links that a tree uses upwards, each once."""
+    """The links that a tree uses towards its root, each once."""
     return list(dict.fromkeys(link for branch in tree.branches for link in branch.links))
 
 
 def groups_of(drawn: DrawnPlan, switch: str) -> Iterator[MulticastGroup]:
-    """For each job the ports of a switch by which its results go on."""
+    """By job, the ports of a switch by which its results leave."""
     for job, tree in drawn.trees.items():
         ports = sorted(drawn.port(switch, below) for below, above in links_of(tree) if above == switch)
         if ports:
@@ -126,7 +126,7 @@ class StudentEntries:
 
     @classmethod
     def of_bench(cls, bench: Bench) -> StudentEntries:
-        """The function of a submission; it is loaded before the first question."""
+        """The function of a submission, loaded before the first question."""
         made = cls(bench.submission.text(FILE))
         bench.stack.callback(made.process.close)
         return made
@@ -153,14 +153,14 @@ class StudentEntries:
 
 
 def numbers(found: list[object]) -> tuple[int, ...]:
-    """Whole numbers of 16 bits, of the process that runs the student's function."""
+    """Whole numbers of 16 bits from the process that runs the student's function."""
     if not all(is_whole(each, MOST_16_BITS) for each in found):
-        raise EndedError("its answer has something else than numbers")
+        raise EndedError("its answer has values other than numbers")
     return tuple(each for each in found if isinstance(each, int))
 
 
 def entry_of(switch: str, table: str, key: tuple[int, ...], action: str, params: tuple[int, ...]) -> TableEntry:
-    """An entry of a known table; `InputError` for another table or action, and for numbers that do not fit."""
+    """An entry of a known table; `InputError` for an unknown table or action, and for numbers that do not fit."""
     where = f"{FILE}: {switch}: Entry({shown(table[:40])}, ...)"
     if table not in TABLES:
         raise InputError(f"{where}: unknown table; expected one of {', '.join(TABLES)}")
@@ -178,7 +178,7 @@ def entry_of(switch: str, table: str, key: tuple[int, ...], action: str, params:
 
 
 def group_of(switch: str, number: int, ports: tuple[int, ...], known: dict[int, MulticastGroup]) -> MulticastGroup:
-    """A multicast group; `InputError` for one that is given twice, or has a port twice or beyond the last."""
+    """A multicast group; `InputError` for a group that is given twice, and for repeated or too high ports."""
     where = f"{FILE}: {switch}: Group({number}, ...)"
     if number in known and known[number].ports != ports:
         raise InputError(f"{where}: given twice, with other ports")
@@ -191,7 +191,7 @@ def group_of(switch: str, number: int, ports: tuple[int, ...], known: dict[int, 
 
 
 def model_network(student: EntriesOf, drawn: DrawnPlan, *tables: str) -> TreeNetwork:
-    """The network of a plan on switches of the course, with the student's entries of these tables, and the course's."""
+    """The network of a plan on the course's switches, with the student's entries in these tables, else the course's."""
     switches = {}
     for name in drawn.switches:
         own, course = student(drawn, name, tables), course_entries(drawn, name)
@@ -202,7 +202,7 @@ def model_network(student: EntriesOf, drawn: DrawnPlan, *tables: str) -> TreeNet
 
 
 def check_table(table: str) -> Callable[[Bench], None]:
-    """A check that all jobs of two drawn plans get their sums with the student's entries of a table."""
+    """A check that all jobs of two random plans get their sums with the student's entries in a table."""
 
     def check(bench: Bench) -> None:
         student = bench.once(StudentEntries.of_bench)
@@ -213,7 +213,7 @@ def check_table(table: str) -> Callable[[Bench], None]:
 
 
 def check_isolation(bench: Bench) -> None:
-    """No host can send what the plan does not admit: under another label, for another job, or as a result."""
+    """Packets of hosts are stopped if the plan does not admit them: another label, another job, or a result."""
     drawn, student = drawn_plan(bench.random), bench.once(StudentEntries.of_bench)
     if not any(student(drawn, name, (ADMITTED,)).tables for name in drawn.switches):
         raise WrongError(f"there is no entry of '{ADMITTED}' yet, so that this cannot be tested")
@@ -244,13 +244,13 @@ class ChosenSwitch:
     name: str
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; the packets that leave."""
+        """Send a packet to a port; return the packets that leave."""
         self.process.choose(self.name)
         return self.process.inject(port, packet)
 
 
 def check_both(bench: Bench) -> None:
-    """The student's entries on the student's program. The course's stands for a part that has lost points."""
+    """The student's entries on the student's program. The course's part replaces a part that has lost points."""
     if {PROGRAM, ENTRIES} <= bench.failed:
         raise WrongError("not tried: neither the program nor the entries do their part alone")
     student: EntriesOf = course_entries if ENTRIES in bench.failed else bench.once(StudentEntries.of_bench)

@@ -1,10 +1,10 @@
-"""Lab 5's network and the items about its switch: the program's tables, drawn plans, a model, and switches joined.
+"""Lab 5's network and the items about its switch: the program's tables, random plans, a model switch, the network.
 
-The fabric has three levels and two pipelines in every switch. Ports are numbered at random, so that nothing but the
-plan says what is where. Packets go from workers to results hop by hop, in order of arrival.
+The fabric has three levels and two pipelines in every switch. Ports have random numbers, so that only the plan tells
+the topology. Packets travel hop by hop, in order of arrival, until all results have arrived.
 
-The items about the switch look at one property each. Those about jobs, pipelines and rounds compare the program with
-itself: an aggregator that is used beside others has to send what it sends alone.
+The items about the switch test one property each. The items about jobs, pipelines and rounds compare the program with
+itself: an aggregator beside others has to send the same packets as alone.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from inakit.switch.interpret.interpreted_switch import Packets
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 
 PIPELINES, SLOTS = 2, 64
-"""The pipelines of a switch, and the slots in each."""
+"""The number of pipelines of a switch, and of slots in each."""
 PIPELINE_OF, ADMITTED, CHILD_OF, UP, DOWN = "pipeline_of", "admitted", "child_of", "up", "down"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: the fields of its key and of its action, each with its bits."""
+    """A table: the fields of its key and of its action, each with its width in bits."""
 
     key: dict[str, int]
     action: str
@@ -86,16 +86,16 @@ class DrawnPlan:
         return tuple(switch.name for switch in self.fabric.switches)
 
     def port(self, node: str, peer: str) -> int:
-        """The port of a node that leads to a peer."""
+        """The port by which a node reaches a peer."""
         return self.fabric.port_numbers[node, peer]
 
     def attachment(self, host: str) -> tuple[str, int]:
-        """The switch that a host hangs from, and its port there."""
+        """The switch of a host, and the host's port there."""
         leaf = next(peer for node, peer in self.fabric.port_numbers if node == host)
         return leaf, self.port(leaf, host)
 
     def document(self) -> dict[str, Any]:
-        """The plan as students get it: of the kit's own format the part that they need."""
+        """The plan in the form for students: the part of the kit's format that they need."""
         ports = self.fabric.port_numbers.items()
         switches = {
             switch.name: {
@@ -128,7 +128,7 @@ def plain(part: Aggregator | Branch, names: Sequence[str]) -> dict[str, Any]:
 
 
 def drawn_fabric(random: Random) -> Fabric:
-    """A core, spines, leaves and hosts, whose ports are drawn. A switch has its ports to below in both pipelines."""
+    """A core, spines, leaves and hosts with random ports. The ports of a switch's children are in both pipelines."""
     above = {f"leaf{n + 1}": f"spine{n * SPINES // LEAVES + 1}" for n in range(LEAVES)}
     above |= {f"spine{n + 1}": CORE for n in range(SPINES)}
     above |= {f"h{n + 1}": f"leaf{n // HOSTS + 1}" for n in range(LEAVES * HOSTS)}
@@ -143,7 +143,7 @@ def drawn_fabric(random: Random) -> Fabric:
         links.append(Link(node, up, own, left[up].pop(0), RATE_BPS, RATE_BPS))
 
     def pipelines(name: str) -> tuple[tuple[int, ...], ...]:
-        # Those ports of the core that are used are in one pipeline, so that it can be a root.
+        # The used ports of the core are in one pipeline, so that it can be a root.
         one, other = (ports[name][-1:], ports[name][:-1]) if name == CORE else (ports[name][0::2], ports[name][1::2])
         return tuple(sorted(one)), tuple(sorted(other))
 
@@ -159,9 +159,9 @@ def tier_of(name: str) -> int:
 
 @dataclass
 class TreeBuilder:
-    """Builds a tree on a fabric. `used` is how many slots of each (switch, pipeline) other trees have taken.
+    """Builds a tree on a fabric. `used` has the number of slots that other trees use in each (switch, pipeline).
 
-    `at` has the labels that come to each switch, with the node before it, and `paths` the way of each label so far.
+    `at` has the labels that come to each switch, with the previous node, and `paths` each label's path so far.
     """
 
     fabric: Fabric
@@ -176,7 +176,7 @@ class TreeBuilder:
     branches: list[Branch] = field(default_factory=list)
 
     def tree(self, hosts: Sequence[str]) -> AggregationTree:
-        """The tree of these hosts to the root, which sums wherever two labels come to one pipeline of a switch."""
+        """The tree from these hosts to the root; it sums wherever two labels enter the same pipeline of a switch."""
         labels = self.random.sample(range(1, len(hosts) + 1), len(hosts))
         self.workers = dict(zip(labels, hosts, strict=True))
         for label, host in self.workers.items():
@@ -193,7 +193,7 @@ class TreeBuilder:
         return next(peer for peer in peers if tier_of(peer) > tier_of(node))
 
     def at_switch(self, switch: str) -> None:
-        """Sum the labels that come to a switch, pipeline by pipeline, and let them go on."""
+        """Sum the labels that come to a switch, by pipeline, and forward them."""
         arrived = self.at[switch]
         for label, _ in arrived:
             self.paths[label].append(switch)
@@ -206,7 +206,7 @@ class TreeBuilder:
             self.at.setdefault(self.above(switch), []).extend((label, switch) for label in going)
 
     def aggregated(self, switch: str, pipeline: int, labels: list[int]) -> int:
-        """Sum labels in a pipeline of a switch; the label that goes on."""
+        """Sum labels in a pipeline of a switch; return the label that leaves."""
         label = ROOT_LABEL if switch == self.root else len(self.workers) + 1 + len(self.aggregators)
         first = self.used.get((switch, pipeline), self.random.randrange(4))
         self.used[switch, pipeline] = first + self.slots
@@ -219,7 +219,7 @@ class TreeBuilder:
 
 
 def drawn_plan(random: Random) -> DrawnPlan:
-    """Three jobs: two of the whole fabric, whose root is the core, and one whose root is a leaf."""
+    """Three jobs: two across the whole fabric, with the core as root, and one with a leaf as root."""
     fabric = drawn_fabric(random)
     used: dict[tuple[str, int], int] = {}
 
@@ -245,7 +245,7 @@ Found = tuple[int, ...] | None
 
 
 class ModelTree:
-    """A switch that runs entries. `why` is the reason for which it dropped the last packet, empty if it did not."""
+    """A model switch with entries. `why` is the reason why it dropped the last packet; empty if it did not."""
 
     def __init__(self, entries: SwitchEntries) -> None:
         self.name, self.why = entries.switch, ""
@@ -256,7 +256,7 @@ class ModelTree:
         self.sums: dict[tuple[int, int], dict[int, Values]] = {}
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; the packets that leave."""
+        """Send a packet to a port; return the packets that leave."""
         self.why = ""
         found = agg_in(packet)
         pipeline = self.look_up(PIPELINE_OF, port)
@@ -272,19 +272,19 @@ class ModelTree:
         return self.add(pipeline[0], child, found)
 
     def look_up(self, table: str, *key: int) -> Found:
-        """The parameters of an entry; where there is none, why the packet is dropped."""
+        """The parameters of an entry; without an entry, `why` gets the reason for the drop."""
         found = self.tables[table].get(key)
         if found is None and table != PIPELINE_OF:
             self.why = self.missing(table, *key)
         return found
 
     def missing(self, table: str, *key: int) -> str:
-        """In words, that a table has no entry for a key."""
+        """The message that a table has no entry for a key."""
         fields = ", ".join(f"{name} {value}" for name, value in zip(TABLES[table].key, key, strict=True))
         return f"table '{table}' of {self.name} has no entry for {fields}"
 
     def add(self, pipeline: int, child: tuple[int, ...], found: Agg) -> Packets:
-        """Add a gradient to a sum, which leaves when it is complete."""
+        """Add a gradient to a sum; the sum leaves when it is complete."""
         bit, full, label, first, slots = child
         if found.slot >= slots or first + found.slot >= SLOTS:
             self.why = f"slot {found.slot} is beyond the {slots} slots of job {found.job} at {self.name}"
@@ -302,7 +302,7 @@ class ModelTree:
         return self.spread(replace(complete, kind=RESULT)) if label == ROOT_LABEL else self.send_up(complete)
 
     def pass_on(self, found: Agg, not_summed: str) -> Packets:
-        """Forward a gradient that no aggregator here sums; `not_summed` says which entry is missing for that."""
+        """Forward a gradient that no aggregator here sums; `not_summed` names the missing entry."""
         left = self.send_up(found)
         if self.why:
             self.why += f"; it is not summed there either: {not_summed}"
@@ -314,7 +314,7 @@ class ModelTree:
         return [] if way is None else [(way[0], found.packed())]
 
     def spread(self, found: Agg) -> Packets:
-        """Send a result to all below."""
+        """Send a result to all ports of its job's group."""
         group = self.look_up(DOWN, found.job)
         if group is None:
             return []
@@ -324,23 +324,23 @@ class ModelTree:
 
 
 MOST_HOPS = 2000
-"""The most hops that one packet may cause. A network in which packets circulate causes more."""
+"""The limit of hops that one packet causes; more hops mean that packets circulate."""
 ROUNDS = 3
 
 
 class Injected(Protocol):
-    """A switch that is asked packet by packet."""
+    """A switch that processes one packet at a time."""
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; the packets that leave."""
+        """Send a packet to a port; return the packets that leave."""
         ...
 
 
 @dataclass
 class TreeNetwork:
-    """A plan's fabric. `switch_of` gives the switch of a name.
+    """A plan's fabric. `switch_of` returns the switch of a name.
 
-    `exchanges` and `drops` keep what has happened since they were last emptied, and `noted` hears of all of it.
+    `exchanges` and `drops` keep the events since they were last emptied, and `noted` is called for each event.
     """
 
     drawn: DrawnPlan
@@ -353,7 +353,7 @@ class TreeNetwork:
         self.far = {(node, port): peer for (node, peer), port in self.drawn.fabric.port_numbers.items()}
 
     def send(self, host: str, packet: bytes) -> list[tuple[str, bytes]]:
-        """Let a host send a packet, and everything happen that it causes; the packets that come to hosts."""
+        """Send a packet from a host and process all packets that follow from it; return those that reach hosts."""
         waiting = deque([(*self.drawn.attachment(host), packet)])
         arrived: list[tuple[str, bytes]] = []
         for _ in range(MOST_HOPS):
@@ -374,10 +374,10 @@ class TreeNetwork:
                     waiting.append((peer, self.drawn.port(peer, switch), left))
                 else:
                     arrived.append((peer, left))
-        raise self.wrong("packets circulate in the network without end")
+        raise self.wrong("packets circulate in the network forever")
 
     def wrong(self, cause: str, expected: Sequence[str] = ()) -> WrongError:
-        """The error to raise when the last packet shows that something is wrong, with its way hop by hop."""
+        """The error to raise when the last packet shows a fault, with its path hop by hop."""
         if not self.exchanges:
             return WrongError(cause)
         hops, last = [f"{each.switch} {each.sent}" for each in self.exchanges[-8:]], self.exchanges[-1]
@@ -386,14 +386,14 @@ class TreeNetwork:
 
 
 def short(packet: bytes) -> str:
-    """The fields of a packet that switches look at."""
+    """The fields of a packet that switches read, in words."""
     found = agg_in(packet)
     if found is None:
         return described(packet)
     return f"{KINDS.get(found.kind, 'packet')} of job {found.job}, label {found.worker}, slot {found.slot}"
 
 
-# -- what is sent
+# -- packets to send
 
 
 @dataclass(frozen=True)
@@ -430,7 +430,7 @@ def drawn_rounds(drawn: DrawnPlan, random: Random, jobs: Sequence[int]) -> list[
 
 
 def interleaved(rounds: Sequence[Round], random: Random) -> Iterator[tuple[Round, Agg, bool]]:
-    """All gradients in a drawn order, a slot's rounds one after the other; each with whether it completes its round."""
+    """All gradients in a random order, each slot's rounds in sequence; each with whether it completes its round."""
     waiting: dict[tuple[int, int], deque[tuple[Round, Agg, bool]]] = {}
     for each in rounds:
         order = random.sample(list(each.gradients.values()), len(each.gradients))
@@ -443,13 +443,13 @@ def interleaved(rounds: Sequence[Round], random: Random) -> Iterator[tuple[Round
             del waiting[place]
 
 
-# -- what has to come
+# -- expected packets
 
 MISSING = "no result"
 
 
 def run_jobs(network: TreeNetwork, random: Random, jobs: Sequence[int] = ()) -> None:
-    """Run jobs of a plan (all, unless some are named) at once; raises `WrongError` unless all workers get all sums."""
+    """Run jobs of a plan (by default all) at once; raises `WrongError` unless all workers get all sums."""
     drawn = network.drawn
     network.exchanges, network.drops = [], []
     for each, gradient, complete in interleaved(drawn_rounds(drawn, random, jobs or tuple(drawn.trees)), random):
@@ -466,7 +466,7 @@ def run_jobs(network: TreeNetwork, random: Random, jobs: Sequence[int] = ()) -> 
 def judge_arrived(
     workers: Mapping[int, str], each: Round, arrived: list[tuple[str, bytes]], wanted: Agg | None
 ) -> None:
-    """Raise `WrongError` unless each worker has got the result that is wanted; nobody gets any before all have sent."""
+    """Raise `WrongError` unless each worker gets the wanted result, and no worker gets one before all have sent."""
     if wanted is None:
         if arrived:
             early = f"{short(arrived[0][1])} comes to {arrived[0][0]} before all have sent"
@@ -522,7 +522,7 @@ class TreeNode(GradedAggregator):
 
     @classmethod
     def drawn(cls, bench: Bench, label: int, count: int = CHILDREN, **fixed: int) -> TreeNode:
-        """An aggregator with drawn ports, children and job."""
+        """An aggregator with random ports, children and job."""
         ports = bench.drawn_ports(count + 1)
         children = bench.random.sample(range(1, 100), count)
         return cls(bench, bench.random.randrange(1, 200), label, tuple(children), tuple(ports[1:]), ports[0], **fixed)
@@ -548,20 +548,20 @@ class TreeNode(GradedAggregator):
         return self.ports[self.children.index(gradient.worker)]
 
     def expected(self, gradient: Agg, values: Values) -> Packets:
-        """At the root the result for all below, elsewhere a gradient towards the root."""
+        """The packets of a complete sum: at the root results for all below, elsewhere a gradient towards the root."""
         if self.label == ROOT_LABEL:
             result = replace(gradient, kind=RESULT, worker=ROOT_LABEL, values=values).packed()
             return [(port, result) for port in self.ports]
         return [(self.parent, replace(gradient, worker=self.label, values=values).packed())]
 
     def round(self, slot: int, number: int = 0) -> list[Agg]:
-        """A gradient of each child, in a drawn order."""
+        """A gradient of each child, in a random order."""
         order = self.bench.random.sample(self.children, len(self.children))
         return [Agg(GRADIENT, child, slot, number, self.bench.drawn_values(), self.job) for child in order]
 
 
 def start(nodes: Sequence[TreeNode]) -> None:
-    """Start the switch with these aggregators."""
+    """Restart the switch with these aggregators."""
     entries = tuple(dict.fromkeys(each for node in nodes for each in node.entries))
     groups = {node.job: tuple(sorted({p for n in nodes if n.job == node.job for p in n.ports})) for node in nodes}
     multicast = tuple(MulticastGroup(*group) for group in groups.items())
@@ -569,7 +569,7 @@ def start(nodes: Sequence[TreeNode]) -> None:
 
 
 def check_admission(bench: Bench) -> None:
-    """Packets that the plan does not admit neither leave nor count."""
+    """Packets that the plan does not admit are dropped and not counted."""
     for what in ("port", "label", "job", "slot", "result"):
         node = TreeNode.drawn(bench, bench.random.choice([ROOT_LABEL, 120]), first=3, slots=2)
         gradients = node.round(1)
@@ -578,7 +578,7 @@ def check_admission(bench: Bench) -> None:
 
 
 def forgery(what: str, node: TreeNode, each: Agg) -> tuple[Agg, int, str]:
-    """A packet that is not admitted, the port at which it comes, and its name in messages."""
+    """A packet that is not admitted, its port, and its name in messages."""
     port, at, slots = node.port_of(each), node.children.index(each.worker), node.slots
     other = node.ports[(at + 1) % len(node.ports)]
     return {
@@ -591,7 +591,7 @@ def forgery(what: str, node: TreeNode, each: Agg) -> tuple[Agg, int, str]:
 
 
 def check_sum(bench: Bench) -> None:
-    """The sum of the children leaves towards the root, under the aggregator's own label, when it is complete."""
+    """The complete sum of the children leaves towards the root under the aggregator's label."""
     for _ in range(3):
         node = TreeNode.drawn(bench, bench.random.randrange(100, 200), count=bench.random.randrange(2, 6))
         node.begin()
@@ -614,7 +614,7 @@ def check_sum(bench: Bench) -> None:
 
 
 def check_pass(bench: Bench) -> None:
-    """Packets that are summed elsewhere go on unchanged: gradients towards the root, results to all below."""
+    """Packets that other switches sum are forwarded unchanged: gradients towards the root, results to all below."""
     node, up = TreeNode.drawn(bench, 120, pipeline=1), bench.random.randrange(64, 128)
     label, job = bench.random.randrange(130, 140), node.job
     below = bench.random.choice(node.ports)
@@ -649,7 +649,7 @@ def check_root(bench: Bench) -> None:
 
 
 def check_rounds(bench: Bench) -> None:
-    """Slot after slot and round after round; a gradient that comes again is dropped."""
+    """Several slots and rounds in sequence; a repeated gradient is dropped."""
     node = TreeNode.drawn(bench, bench.random.choice([ROOT_LABEL, 120]), first=5)
     slot = bench.random.randrange(node.slots)
     rounds = [node.round(slot, number) for number in range(PROGRAM_ROUNDS)]
@@ -669,7 +669,7 @@ def check_rounds(bench: Bench) -> None:
 
 
 def check_jobs(bench: Bench) -> None:
-    """Jobs with the same labels and slots, next to each other in one pipeline, have nothing to do with each other."""
+    """Jobs with the same labels and slots in one pipeline are independent of each other."""
     first = TreeNode.drawn(bench, 120, first=7, slots=3)
     ports = bench.random.sample(range(64, 128), CHILDREN + 1)
     second = replace(first, job=first.job + 1, ports=tuple(ports[1:]), parent=ports[0], first=10, slots=4)
@@ -678,7 +678,7 @@ def check_jobs(bench: Bench) -> None:
 
 
 def check_pipelines(bench: Bench) -> None:
-    """Two pipelines have the same slots of one job."""
+    """Two pipelines are independent, with the same slots of one job."""
     labels, ports = bench.random.sample(range(1, 100), 2 * CHILDREN), bench.drawn_ports(2 * CHILDREN + 1)
     job, first = bench.random.randrange(1, 200), bench.random.randrange(1, 40)
     nodes = [
@@ -689,7 +689,7 @@ def check_pipelines(bench: Bench) -> None:
 
 
 def check_together(nodes: Sequence[TreeNode], slots: Sequence[int], what: str) -> None:
-    """Raise `WrongError` unless each of these slots of each aggregator sends the same as when it is alone."""
+    """Raise `WrongError` unless each of these slots of each aggregator sends the same packets as alone."""
     rounds = {(at, slot): node.round(slot) for at, node in enumerate(nodes) for slot in slots}
     usual = {
         (at, slot): replace(nodes[at], first=0, pipeline=0).alone([replace(g, slot=0) for g in gradients])

@@ -1,4 +1,4 @@
-"""The bench on which a submission is tested: its switch, the packets that were sent to it, and their trace."""
+"""The bench that tests a submission: its switch, the packets sent to it, and their trace."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class Exchange:
 
     @property
     def sent(self) -> str:
-        """The packet that was sent, on a line."""
+        """The packet that was sent, as one line."""
         return f"port {self.port}: {described(self.packet)}"
 
 
 class Bench:
     """A submission under test.
 
-    A check draws everything from `random`, which the seed and the item decide. `failed` has the parts (`Item.part`)
-    that have lost points so far. `of_item` is closed when the next item begins, `stack` in the end. A reader of the
-    grade has to know the `notes`.
+    Checks draw all random values from `random`, which the seed and the item determine. `failed` has the parts
+    (`Item.part`) that have lost points so far. `of_item` is closed when the next item begins, `stack` at the end. The
+    grade shows the `notes`.
     """
 
     def __init__(self, submission: Submission, target: str = SANDBOX) -> None:
@@ -67,11 +67,11 @@ class Bench:
         self.entries, self.exchanges = SwitchEntries("switch"), []
 
     def end_item(self) -> None:
-        """Close what the item has opened."""
+        """Close the resources that the item has opened."""
         self.of_item.close()
 
     def once(self, make: Callable[[Bench], Made]) -> Made:
-        """The value of a function of the bench, which is called once for the whole submission."""
+        """The value of a function of the bench; the function is called once per submission."""
         if make not in self.made:
             self.made[make] = make(self)
         found: Made = self.made[make]
@@ -90,7 +90,7 @@ class Bench:
             self.notes.append("not in a sandbox: grade only programs that you trust in this way")
 
     def note_limits(self, enforced: Mapping[str, str]) -> None:
-        """Note each limit that nothing holds on this machine; `enforced` says of each what holds it."""
+        """Note each limit that this machine does not enforce; `enforced` has each limit's mechanism."""
         lacking = (f"not enforced on this machine: {what}" for what, by in enforced.items() if not by)
         self.notes += [note for note in lacking if note not in self.notes]
 
@@ -109,13 +109,13 @@ class Bench:
         return switch
 
     def start(self, entries: SwitchEntries) -> None:
-        """Start the program anew, with these entries."""
+        """Restart the program with these entries."""
         self.entries, self.exchanges = entries, []
         self.switch.fresh()
         self.switch.install(entries)
 
     def send(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; the packets that leave."""
+        """Send a packet to a port; return the packets that leave."""
         got = self.switch.inject(port, packet)
         self.exchanges.append(Exchange(port, packet, tuple(got)))
         return got
@@ -123,10 +123,10 @@ class Bench:
     def wrong(
         self, cause: str, expected: Sequence[tuple[int, bytes]] | str = (), field: str = "port", got: str = ""
     ) -> WrongError:
-        """The error to raise when the last packet shows that something is wrong.
+        """The error to raise when the last packet shows a fault.
 
-        `expected` is what should have left for it. `field` names what is wrong in what left, such as `values.v3`, or
-        `port`, for the trace. `got` is told in place of what left.
+        `expected` are the packets that should have left. `field` names the wrong field, such as `values.v3`, or `port`,
+        for the trace. `got` replaces the packets that left in the message.
         """
         if not self.exchanges:
             return WrongError(cause)
@@ -148,24 +148,24 @@ class Bench:
         if sorted(got) != sorted(expected):
             raise self.wrong(cause, expected, field)
 
-    # -- what is drawn
+    # -- random values
 
     def drawn_values(self) -> tuple[int, ...]:
-        """Numbers of 32 bits; a sum of two of them overflows every second time."""
+        """Random numbers of 32 bits; the sum of two overflows in half of the cases."""
         return tuple(self.random.getrandbits(32) for _ in range(8))
 
     def drawn_ports(self, count: int) -> list[int]:
-        """Different ports, none of them 0."""
+        """Random different ports other than 0."""
         return self.random.sample(range(1, 64), count)
 
 
 def line_of(port: int, packet: bytes) -> str:
-    """A packet at a port, on a line."""
+    """A packet at a port, as one line."""
     return f"port {port}: {described(packet)}"
 
 
 def in_order(got: Sequence[tuple[int, bytes]], ports: Sequence[int]) -> Packets:
-    """Packets in the order of these ports, others last."""
+    """Packets in the order of these ports; packets at other ports come last."""
     return sorted(got, key=lambda packet: ports.index(packet[0]) if packet[0] in ports else len(ports))
 
 
@@ -175,7 +175,7 @@ def in_order(got: Sequence[tuple[int, bytes]], ports: Sequence[int]) -> Packets:
 def trace_of(
     switch: GradedSwitch | None, entries: SwitchEntries, packets: Sequence[tuple[int, bytes]], field: str
 ) -> tuple[str, ...]:
-    """The excerpt of the trace of the last packet: all packets are sent again, to a switch started anew."""
+    """The excerpt of the last packet's trace; all packets are sent again to a restarted switch."""
     if not isinstance(switch, SandboxedSwitch):
         return ()
     try:
@@ -196,15 +196,16 @@ NOT_OF_STUDENTS = re.compile(
 TEMPORARY = re.compile(r": scalars\.tmp(_\d+)? = ")
 STATEMENT = re.compile(r"Primitive (?P<file>[^ ]+):(?P<line>\d+) (?P<text>.*)")
 CONSTANT = re.compile(r"[^=(;]+;.*?: (?P<change>[\w.$]+ = 0x[0-9a-f]+)")
-"""A field that is set to a constant: p4c names the line of the constant, from its value on, and not the statement's."""
+"""Matches a field that is set to a constant: p4c names the line of the constant, from its value on, not the
+statement's."""
 DROPS = ("mark_to_drop", "Dropping packet")
 DECIDES = ("egress_spec", "mcast_grp", *DROPS)
 
 
 def excerpt(lines: Sequence[str], field: str) -> tuple[str, ...]:
-    """The last lines about the student's code, up to the one that last wrote `field`, which is marked.
+    """The last lines about the student's code, up to the last write of `field`, which is marked.
 
-    `field` is a header's, as `values.v3`, or `port` for what decided where the packet goes, or `drop`.
+    `field` is a header field such as `values.v3`, or `port` for the statement that chose the packet's port, or `drop`.
     """
     kept = [line for line in lines if not NOT_OF_STUDENTS.match(line) and not TEMPORARY.search(line)]
     at = len(kept) - 1
@@ -219,7 +220,7 @@ def excerpt(lines: Sequence[str], field: str) -> tuple[str, ...]:
 
 
 def shown(line: str) -> str:
-    """A line as the report has it: a statement begins with its file and line."""
+    """A line in the report's form: a statement begins with its file and line."""
     statement = STATEMENT.match(line)
     if statement is None:
         return line

@@ -1,4 +1,4 @@
-"""A grade as text with its findings, and as other programs read it: JSON, Gradescope, GitHub, JUnit."""
+"""Formats of a grade: text with findings, and JSON, Gradescope, GitHub and JUnit for other programs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lines_of(grade: Grade) -> Iterator[str]:
 
 
 def told_once(grade: Grade) -> Iterator[tuple[list[Graded], Finding]]:
-    """Findings with their items: a finding that several items share comes once, without the task."""
+    """Findings with their items: a finding that several items share appears once, without the task."""
     causes: dict[Finding, list[Graded]] = {}
     for each in grade.graded:
         if each.finding is not None:
@@ -44,7 +44,7 @@ def told_once(grade: Grade) -> Iterator[tuple[list[Graded], Finding]]:
 
 
 def finding_lines(graded: Sequence[Graded], finding: Finding) -> Iterator[str]:
-    """Why items have not all points."""
+    """The reason why items lack points."""
     yield f"{', '.join(each.item.name for each in graded)}: {finding.cause}"
     parts = {
         "sent": finding.sent,
@@ -60,7 +60,7 @@ def finding_lines(graded: Sequence[Graded], finding: Finding) -> Iterator[str]:
 
 
 def output(graded: Graded) -> str:
-    """The finding of an item; empty if it has all points."""
+    """The finding of an item; empty if the item has full points."""
     return "" if graded.finding is None else "\n".join(finding_lines([graded], graded.finding))
 
 
@@ -96,7 +96,7 @@ def as_gradescope(grade: Grade) -> str:
 
 
 def as_classroom(grade: Grade) -> str:
-    """The result of a test runner as GitHub Classroom's autograding reporter takes it."""
+    """A test runner's result in the form of GitHub Classroom's autograding reporter."""
     tests = [
         {
             "name": each.item.name,
@@ -112,7 +112,7 @@ def as_classroom(grade: Grade) -> str:
 
 
 def as_junit(grade: Grade) -> str:
-    """JUnit's XML: a test case for each item, without characters that XML does not have."""
+    """JUnit's XML: a test case for each item, without characters that XML forbids."""
 
     def clean(text: str) -> str:
         return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
@@ -129,7 +129,7 @@ def as_junit(grade: Grade) -> str:
 
 
 def dumped(document: dict[str, object]) -> str:
-    """JSON, with a line for each value."""
+    """JSON with one line for each value."""
     return json.dumps(document, indent=2) + "\n"
 
 

@@ -24,14 +24,14 @@ from inakit.topo.live.signals import interrupts_held
 
 README = "README.md"
 MOST_ENDS = 2
-"""A submission that has been ended so often is not tried again."""
+"""The number of killed processes after which a submission is not tried again."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A lab, its folder, the path of a submission of it, the seed of the tests, and the target that runs switches.
+    """A lab, its folder, the path of a submission, the seed of the tests, and the target that runs switches.
 
-    `student` is who handed the submission in, where that is known.
+    `student` is the submission's author, if known.
     """
 
     lab: Lab
@@ -42,12 +42,12 @@ class Request:
     student: str = ""
 
     def random(self, item: str) -> Random:
-        """The generator from which the tests of an item are drawn: the same on every machine."""
+        """The random generator of an item's tests: the same on every machine."""
         return Random(f"{self.seed}/{self.lab.name}/{item}")
 
 
 def grade(request: Request) -> Grade:
-    """The grade of a submission. A submission that cannot be graded has no points, and a problem in one sentence."""
+    """Grade a submission. One that cannot be graded gets no points, and its problem in one sentence."""
     lab = request.lab
     try:
         bench = Bench(read_submission(request.submission, request.student, lab.files), request.target)
@@ -63,12 +63,12 @@ def grade(request: Request) -> Grade:
 
 
 def refusal(error: Exception) -> str:
-    """In words, why a submission is not graded, or a program not loaded."""
+    """The reason, in words, why a submission is not graded or a program is not loaded."""
     return f"the program does not load: {error}" if isinstance(error, EndedError) else str(error)
 
 
 def open_submission(lab: Lab, bench: Bench) -> None:
-    """Load the lab's program. Raises an error where nothing can be graded."""
+    """Load the lab's program. Raises an error if nothing can be graded."""
     if lab.sandbox_only and bench.target != SANDBOX:
         raise UnsupportedError(f"--target {bench.target}: {lab.name} {lab.sandbox_only}")
     first, *others = lab.files
@@ -86,13 +86,13 @@ def open_submission(lab: Lab, bench: Bench) -> None:
 
 
 def grade_items(request: Request, bench: Bench) -> Iterator[Graded]:
-    """Grade all items, one after the other."""
+    """Grade all items in order."""
     ended = 0
     for item in request.lab.items:
         finding: Finding | None = None
         part = 0.0
         if ended >= MOST_ENDS:
-            finding = Finding(f"not tried: the submission has been ended {ended} times before")
+            finding = Finding(f"not tried: the submission was already ended {ended} times")
         else:
             try:
                 bench.begin(request.random(item.name))
@@ -114,7 +114,7 @@ def grade_items(request: Request, bench: Bench) -> Iterator[Graded]:
 
 
 def task_lines(lab: Path, step: str) -> tuple[str, ...]:
-    """The heading of a step and the lines below it, each with the number of its line; none if the README has none."""
+    """A step's heading and the lines below it, with line numbers; empty if the README lacks the step."""
     path = lab / README
     lines = path.read_text().splitlines() if path.is_file() else []
     starts = (f"{step}:", f"{step} ")
@@ -131,7 +131,7 @@ def task_lines(lab: Path, step: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ClassRequest:
-    """A class to be graded: `folder` holds the submissions, each by its student's name."""
+    """A class to be graded: `folder` holds the submissions, named after their students."""
 
     lab: Lab
     lab_folder: Path
@@ -149,14 +149,14 @@ class ClassRequest:
 
 
 def grade_class(request: ClassRequest) -> Iterator[str]:
-    """Grade all submissions and write the table; a line for each student, in the order of their names.
+    """Grade all submissions and write the table: one line for each student, sorted by name.
 
-    However it ends, the table of those that were graded is written. Raises `RunError` in the end where grading itself
-    failed, which is no student's fault: they have no points in the table, and the reason.
+    The table of the graded submissions is written in any case. Raises `RunError` at the end if grading itself failed
+    for some students: the table gives them no points, and the reason.
     """
     submissions = submissions_in(request.folder)
     grades: dict[str, Grade | str] = {}
-    # No copies of this process, whose threads would be missing in them: Python warns of that from 3.12 on.
+    # No forks: a copy of this process would lack its threads, of which Python warns from 3.12 on.
     with ProcessPoolExecutor(request.jobs or os.cpu_count() or 1, get_context("forkserver")) as pool:
         asked = {student: pool.submit(grade, request.request(student, path)) for student, path in submissions.items()}
         try:
@@ -189,7 +189,7 @@ def write_reports(folder: Path | None, student: str, found: Grade) -> None:
 
 
 def table_of(items: tuple[Item, ...], grades: Mapping[str, Grade | str]) -> str:
-    """The table as CSV: points of each item, their sum, and why a submission was not graded."""
+    """The table as CSV: points of each item, their sum, and the reason why a submission was not graded."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["student", *(item.name for item in items), "points", "problem"])

@@ -25,10 +25,10 @@ SANDBOX, VIRTUAL = "sandbox", "virtual"
 
 
 class SentSwitch(Protocol):
-    """A switch that is sent packets, one by one."""
+    """A switch that takes packets one by one."""
 
     def fresh(self) -> None:
-        """Start the switch anew, without entries."""
+        """Restart the switch without entries."""
         ...
 
     def install(self, entries: SwitchEntries) -> None:
@@ -36,7 +36,7 @@ class SentSwitch(Protocol):
         ...
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; the packets that leave."""
+        """Send a packet to a port; return the packets that leave."""
         ...
 
 
@@ -50,9 +50,9 @@ class GradedSwitch(SentSwitch, Protocol):
 
 @contextmanager
 def open_switch(target: str, text: str, name: str, ports: Iterable[int] = range(1, 128)) -> Iterator[GradedSwitch]:
-    """A switch that runs the BMv2 JSON `text` in the sandbox, or not confined on another target.
+    """A switch that runs the BMv2 JSON `text` in the sandbox, or unconfined on another target.
 
-    A target on interfaces has these ports; `simple_switch` takes seconds for a hundred.
+    A target on interfaces has these ports; `simple_switch` takes seconds for a hundred ports.
     """
     if target == SANDBOX:
         with closing(SandboxedSwitch(text, name)) as sandboxed:
@@ -73,7 +73,7 @@ def open_switch(target: str, text: str, name: str, ports: Iterable[int] = range(
 
 
 class DeviceSwitch:
-    """A switch that is not confined. It starts anew by being opened again."""
+    """An unconfined switch. It restarts by being opened again."""
 
     def __init__(self, program: Program, opened: Callable[[ExitStack], Device | VirtualSwitch]) -> None:
         self.program, self.opened, self.stack = program, opened, ExitStack()
@@ -86,7 +86,7 @@ class DeviceSwitch:
         return self.device
 
     def fresh(self) -> None:
-        """Start the switch anew, without entries."""
+        """Restart the switch without entries."""
         self.stack.close()
         self.device = self.opened(self.stack)
 
@@ -95,7 +95,7 @@ class DeviceSwitch:
         self.running.install(with_whole_names(self.program, entries))
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; the packets that leave."""
+        """Send a packet to a port; return the packets that leave."""
         return self.running.inject(port, packet)
 
     def counter(self, name: str) -> list[tuple[int, int]]:
@@ -112,13 +112,13 @@ PORTS = 128
 RATE_BPS, DELAY_PS = 1e9, PS_PER_S // 10**6
 FRAME = np.dtype([("bytes", np.uint8, 1536)])
 QUIET_PS = PS_PER_S // 100
-"""Everything that a packet causes has arrived after this time."""
+"""The time after which every packet caused by one packet has arrived."""
 
 
 class VirtualSwitch(InProcessSwitch):
-    """A compiled switch in virtual time, with a host at each port, joined by links that take their time.
+    """A compiled switch in virtual time, with a host at each port; the links have a delay.
 
-    A packet goes in when the one before has left.
+    A packet enters after the previous one has left.
     """
 
     def __init__(self, program: Program) -> None:
@@ -131,7 +131,7 @@ class VirtualSwitch(InProcessSwitch):
         self.engine.run_on(PORTS, self.take_packet, self.address)
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Let the host at `port` send a packet; the packets that arrive at hosts, in their order."""
+        """Send a packet from the host at `port`; return the packets that arrive at hosts, in order."""
         frames = np.zeros(1, FRAME)
         frames["bytes"][0, : len(packet)] = np.frombuffer(packet, np.uint8)
         self.engine.send(np.array([2 * port], np.uint32), np.array([len(packet)], np.uint32), frames)

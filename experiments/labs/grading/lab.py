@@ -1,6 +1,6 @@
 """A lab is data: files that students hand in, and items with points, each a check of the submission.
 
-A check raises `WrongError` with a finding: why the submission loses points, and what shows it.
+A check raises `WrongError` with a finding: the reason for lost points, and the evidence.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a submission has to do, its points, and the step of the lab's README that asks for it.
+    """A requirement on a submission, its points, and the step of the lab's README that states it.
 
-    `check` takes the lab's bench, and raises `WrongError` if the submission does not do it. `part` is the part of the
-    submission that the check is about, in a lab that has several.
+    `check` takes the lab's bench, and raises `WrongError` if the submission fails. `part` is the tested part of the
+    submission, in a lab with several parts.
     """
 
     name: str
@@ -28,12 +28,12 @@ class Item:
 
 @dataclass(frozen=True)
 class Lab:
-    """A lab: the name of its folder, its title, the hours that it takes, the files that are handed in, and the items.
+    """A lab: the name of its folder, its title, its hours, the files to hand in, and the items.
 
-    Without its only file, or with a program in it that does not load, a submission is not graded at all; in a lab of
-    several files each item that needs the file says what is wrong. `begin` is called before the first item; it raises
-    `InputError` for a submission that cannot be graded. `sandbox_only` says why no other target than the sandbox can
-    run the lab, if none can.
+    In a lab of one file, a submission without this file, or whose program does not load, is not graded; in a lab of
+    several files each item that needs the file reports the problem. `begin` is called before the first item; it raises
+    `InputError` for a submission that cannot be graded. `sandbox_only` is the reason why only the sandbox can run the
+    lab; it is empty otherwise.
     """
 
     name: str
@@ -47,9 +47,9 @@ class Lab:
 
 @dataclass(frozen=True)
 class Finding:
-    """Why an item has not all points. All texts are complete lines.
+    """The reason why an item lacks points. All texts are complete lines.
 
-    `sent` are the packets in order, `expected` and `got` what should have left for the last of them and what did.
+    `sent` are the packets in order; `expected` and `got` are the expected and the actual packets for the last one.
     """
 
     cause: str
@@ -61,7 +61,7 @@ class Finding:
 
 
 class WrongError(Exception):
-    """A submission does not do what an item asks for; `part` is the part of the item's points that it keeps."""
+    """A submission fails an item; `part` is the fraction of the item's points that it keeps."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class WrongError(Exception):
 
 @dataclass(frozen=True)
 class Graded:
-    """An item and the points that a submission has for it; `finding` says why they are not all."""
+    """An item and a submission's points for it; `finding` explains missing points."""
 
     item: Item
     points: float
@@ -92,13 +92,13 @@ class Graded:
 
     @property
     def passed(self) -> bool:
-        """Whether the item has all its points."""
+        """Whether the item has full points."""
         return self.points == self.item.points
 
 
 @dataclass(frozen=True)
 class Grade:
-    """The result of a submission. `problem` says, in one sentence, why nothing could be graded."""
+    """The result of a submission. `problem` is the reason, in one sentence, why nothing could be graded."""
 
     lab: str
     seed: str
@@ -108,15 +108,15 @@ class Grade:
 
     @property
     def points(self) -> float:
-        """All points of the submission."""
+        """The sum of the submission's points."""
         return sum(each.points for each in self.graded)
 
     @property
     def most(self) -> int:
-        """The points that can be had."""
+        """The maximum number of points."""
         return sum(each.item.points for each in self.graded)
 
     @property
     def complete(self) -> bool:
-        """Whether nothing was found wrong, which items without points can tell, too."""
+        """Whether no item has a finding, including items that carry no points."""
         return self.points == self.most and all(each.finding is None for each in self.graded)

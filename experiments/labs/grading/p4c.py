@@ -31,7 +31,7 @@ PACKAGES = {"debian": "Debian", "ubuntu": "Ubuntu"}
 
 @dataclass(frozen=True)
 class Compiler:
-    """A p4c: `kind` says where it is; `command` begins its command line."""
+    """A p4c: `kind` is its kind of installation; `command` is the beginning of its command line."""
 
     kind: str
     command: tuple[str, ...]
@@ -53,7 +53,7 @@ def find_compiler() -> Compiler | None:
 
 
 def succeeds(command: Sequence[str]) -> bool:
-    """Whether a command ends well, and soon."""
+    """Whether a command succeeds within its time limit."""
     try:
         return subprocess.run(command, capture_output=True, check=False, timeout=20).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
@@ -78,9 +78,9 @@ def needed_compiler() -> Compiler:
 
 
 def compile_p4(sources: Mapping[str, str], main: str, compiler: Compiler | None = None) -> str:
-    """The BMv2 JSON that p4c makes of the file `main` of `sources`, its texts by name.
+    """The BMv2 JSON that p4c compiles from the file `main` of `sources` (texts by name).
 
-    Raises `InputError` with p4c's errors and their lines, `MachineError` where there is no p4c.
+    Raises `InputError` with p4c's errors and their lines, `MachineError` without p4c.
     """
     check_includes(sources)
     compiler = compiler or needed_compiler()
@@ -110,7 +110,7 @@ def check_includes(sources: Mapping[str, str]) -> None:
 
 
 def run_compiler(compiler: Compiler, folder: Path, main: str) -> tuple[int, str]:
-    """Run p4c on a file in a folder; its exit code and its messages."""
+    """Run p4c on a file in a folder; return its exit code and its messages."""
     if compiler.kind == "installed":
         return run_installed(compiler, folder, main)
     if compiler.kind == "docker":
@@ -124,7 +124,7 @@ def run_compiler(compiler: Compiler, folder: Path, main: str) -> tuple[int, str]
 
 
 def run_elsewhere(command: Sequence[str], text: str = "") -> tuple[int, str, str]:
-    """Run a command of Docker or Vagrant on a text: its exit code, its output and its messages."""
+    """Run a command of Docker or Vagrant on a text; return its exit code, output and messages."""
     try:
         done = subprocess.run(
             command, input=text, capture_output=True, text=True, errors="replace", check=False, timeout=ELSEWHERE_S
@@ -146,11 +146,11 @@ def run_installed(compiler: Compiler, folder: Path, main: str) -> tuple[int, str
     try:
         return run_confined([str(binary), *OPTIONS, "-o", "out.json", main], limits, folder)
     except EndedError as ended:
-        raise InputError(f"{main} does not compile: p4c was given up, {ended}") from None
+        raise InputError(f"{main} does not compile: p4c was stopped, {ended}") from None
 
 
 def errors_of(said: str, folder: Path) -> str:
-    """The first errors of p4c, with names of files without folders, and without warnings of its own libraries."""
+    """The first errors of p4c, with file names without folders, and without warnings about its own libraries."""
     wanted = [
         line
         for line in said.splitlines()

@@ -1,4 +1,4 @@
-"""The packets of the labs, built of numbers and described in words; and why a sum of them is wrong, found by trying."""
+"""The packets of the labs, built from numbers and described in words, and a search for the cause of a wrong sum."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Agg:
 
 
 def agg_in(packet: bytes) -> Agg | None:
-    """The packet of an aggregation in these bytes, if it is one."""
+    """The packet of an aggregation in these bytes, or None."""
     size = ETHERNET.size + AGG.size + ELEMENTS.size
     if len(packet) < size or ETHERNET.unpack_from(packet)[2] != TYPE_AGG:
         return None
@@ -65,7 +65,7 @@ def agg_in(packet: bytes) -> Agg | None:
 
 
 def ipv4(source: int, destination: int, ttl: int = 64, payload: bytes = b"", ethernet: bytes = b"") -> bytes:
-    """An IPv4 packet with a right checksum. `ethernet`: the addresses in front, else the labs' own."""
+    """An IPv4 packet with a correct checksum. `ethernet` has the Ethernet addresses; default: those of the labs."""
     addresses = source.to_bytes(4, "big"), destination.to_bytes(4, "big")
     without = IPV4.pack(0x45, 0, IPV4.size + len(payload), 0, 0, ttl, 253, 0, *addresses)
     head = without[:10] + checksum(without).to_bytes(2, "big") + without[12:]
@@ -73,7 +73,7 @@ def ipv4(source: int, destination: int, ttl: int = 64, payload: bytes = b"", eth
 
 
 def checksum(header: bytes) -> int:
-    """The Internet checksum of a header of an even number of bytes; 0 for one whose checksum is right."""
+    """The Internet checksum of a header of an even number of bytes; 0 if the header's own checksum is correct."""
     total: int = sum(struct.unpack(f"!{len(header) // 2}H", header))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -86,7 +86,7 @@ def summed(gradients: Sequence[Values]) -> Values:
 
 
 def described(packet: bytes) -> str:
-    """A packet in words, or in hexadecimal digits if it is none of the labs'."""
+    """A packet in words, or in hexadecimal digits if it is not a packet of the labs."""
     found = agg_in(packet)
     if found is not None:
         return str(found)
@@ -102,9 +102,9 @@ MOST_TRIED = 3**8
 
 
 def explain_sum(got: Values, wanted: Mapping[str, Values], others: Mapping[str, Values] = {}) -> str:
-    """Why `got` is not the sum of the gradients of `wanted`, by their names; empty if it is.
+    """The reason why `got` is not the sum of the gradients of `wanted`, by their names; empty if it is the sum.
 
-    `others` may be in it by mistake. Tried is whether each gradient is in the sum not at all, once or twice.
+    `others` can be in it by mistake. The search tries each gradient in the sum zero times, once or twice.
     """
     right = summed(list(wanted.values()))
     wrong = [number for number, (one, other) in enumerate(zip(got, right, strict=True)) if one != other]
@@ -121,4 +121,4 @@ def explain_sum(got: Values, wanted: Mapping[str, Values], others: Mapping[str, 
         if all(found == got[e] for found, e in zip(sums, wrong, strict=True)):
             unusual = [(name, n) for name, n in zip(known, times, strict=True) if n != (name in wanted)]
             return f"{where}: {'; '.join(f'{name} {counts[n]}' for name, n in unusual)}"
-    return f"{where}, and is no sum of gradients that were sent"
+    return f"{where}, and is not a sum of gradients that were sent"

@@ -22,14 +22,14 @@ SUFFIXES = (".p4", ".json", ".py", ".csv", ".yml", ".md")
 
 @dataclass(frozen=True)
 class Submission:
-    """The texts of a submission by the names of their files. `student` is who handed it in, where that is known."""
+    """The texts of a submission by the names of their files. `student` is its author, if known."""
 
     path: Path
     texts: dict[str, str]
     student: str = ""
 
     def text(self, name: str) -> str:
-        """The text of a file; `InputError` names those that are there instead."""
+        """The text of a file; `InputError` for a missing file names the existing ones."""
         if name not in self.texts:
             there = ", ".join(sorted(self.texts)) or "nothing"
             raise InputError(f"the submission has no '{name}'; it has {there}")
@@ -42,9 +42,9 @@ class Submission:
 
 
 def submissions_in(folder: Path) -> dict[str, Path]:
-    """The submissions of a class, by students: the names of folders, or of files without their suffix.
+    """The submissions of a class, by student: the name of a folder, or of a file without its suffix.
 
-    Raises `InputError` where there is no folder, and for a student who is there twice.
+    Raises `InputError` for a missing folder, and for a student with two submissions.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; expected one with a submission for each student")
@@ -60,9 +60,9 @@ def submissions_in(folder: Path) -> dict[str, Path]:
 
 
 def read_submission(path: Path, student: str = "", expected: Sequence[str] = ()) -> Submission:
-    """Read a submission of the files `expected`; `InputError` if it is not there, is empty, or is no regular file."""
+    """Read a submission of the files `expected`; `InputError` if it is missing, empty, or no regular file."""
     if path.is_symlink() or not path.exists():
-        raise InputError(f"{path}: no such file or folder; expected what a student hands in")
+        raise InputError(f"{path}: no such file or folder; expected a submission")
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     chosen = [each for each in files if each.suffix in SUFFIXES]
     if len(chosen) > MOST_FILES:
@@ -98,9 +98,10 @@ def read_file(path: Path) -> str:
 
 
 def compiled_program(submission: Submission, stem: str) -> tuple[str, str]:
-    """The JSON of the program `stem`, and a note on where it comes from, empty if p4c has made it now.
+    """The JSON of the program `stem`, and a note on its origin, which is empty if p4c has just compiled it.
 
-    P4 is compiled where p4c is; without p4c a JSON beside it is taken. Raises `InputError` or `MachineError`.
+    P4 is compiled if p4c is installed; without p4c a JSON file beside it is used. Raises `InputError` or
+    `MachineError`.
     """
     source, made = f"{stem}.p4", f"{stem}.json"
     if source in submission.texts:

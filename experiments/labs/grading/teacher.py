@@ -1,4 +1,4 @@
-"""Grades a lab's own solutions and wrong solutions (mutants): each mutant has to lose its item, and no other.
+"""Grades a lab's solutions and wrong solutions (mutants): each mutant has to lose the points of its item only.
 
     version: 1
     of: sum.p4
@@ -8,9 +8,9 @@
         says: in round 1
         replace: {"bitmaps.write(meta.slot, 0);": ""}
 
-A mutant may have more: `also` replaces in other files, by name; `drop` deletes lines of files that match a pattern; and
-`then` is a program of the solution that runs after that, in a folder of the files, which it may change. One file keeps
-the compiled form of every program, for machines without p4c.
+A mutant can have more keys: `also` replaces in other files, by name; `drop` deletes lines of files that match a
+pattern; `then` names a program of the solution that runs afterwards, in a folder of the files, which it can change. One
+file keeps the compiled form of every program, for machines without p4c.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def read_archive(folder: Path) -> dict[str, str]:
 
 
 def program_in(archive: Mapping[str, str], text: str, name: str) -> str:
-    """The compiled form of a source; `InputError` if it was not compiled since it changed."""
+    """The compiled form of a source; `InputError` if the source has changed since it was compiled."""
     if key_of(text) not in archive:
         raise InputError(f"{name} has changed since it was compiled: run 'inakit labs compile', where p4c is")
     return archive[key_of(text)]
 
 
 def compile_all(folder: Path) -> int:
-    """Compile changed programs, and keep all; how many there are. Needs p4c."""
+    """Compile changed programs, and keep all; return their number. Needs p4c."""
     main = next((folder / SOLUTIONS).glob("*.p4")).name
     texts = {str(path.relative_to(folder)): path.read_text() for path in sorted((folder / SOLUTIONS).rglob("*.p4"))}
     texts |= {mutant.name: mutant.text for mutant in read_mutants(folder) if mutant.file.endswith(".p4")}
@@ -71,7 +71,7 @@ def compile_all(folder: Path) -> int:
             programs[key_of(text)] = known.get(key_of(text)) or compile_p4({main: text}, main)
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
-    # The same programs give the same bytes.
+    # The archive's bytes depend on the programs only.
     written = json.dumps(dict(sorted(programs.items()))).encode()
     (folder / ARCHIVE).write_bytes(lzma.compress(written, preset=9))
     return len(programs)
@@ -82,9 +82,9 @@ def compile_all(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A wrong solution: the wrong `file`, its text, the item that it loses, and the words that the grader has to use.
+    """A wrong solution: the wrong `file`, its text, the item that it loses, and the words required in the finding.
 
-    `others` are the texts of other files that are wrong with it; `then` is the program that makes some of them anew.
+    `others` are the texts of other changed files; `then` is the program that regenerates some of them.
     """
 
     name: str
@@ -97,13 +97,13 @@ class Mutant:
 
 
 def read_mutants(folder: Path) -> list[Mutant]:
-    """The mutants of a lab, from the teacher's folder of it."""
+    """The mutants of a lab, from its teacher's folder."""
     document = yaml.safe_load((folder / MUTANTS).read_text())
     return [mutant_of(folder, document["of"], each) for each in document["mutants"]]
 
 
 def mutant_of(folder: Path, file: str, described: dict[str, Any]) -> Mutant:
-    """One mutant; `InputError` if a text that it replaces is not in the solution."""
+    """One mutant; `InputError` if a text to replace is not in the solution."""
     changes = {described.get("of", file): described.get("replace", {})} | described.get("also", {})
     dropped: dict[str, str] = described.get("drop", {})
     texts = {}
@@ -127,7 +127,7 @@ def mutant_of(folder: Path, file: str, described: dict[str, Any]) -> Mutant:
 
 @dataclass(frozen=True)
 class Trial:
-    """A solution and its grade. `item` is the one that it has to lose, empty for a right one; `says` has to be said."""
+    """A solution and its grade. `item` is the item to lose, empty for a right solution; `says` is in its finding."""
 
     name: str
     grade: Grade
@@ -136,23 +136,23 @@ class Trial:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """The items that do not have all their points."""
+        """The items without full points."""
         return tuple(each.item.name for each in self.grade.graded if each.points < each.item.points)
 
     @property
     def cause(self) -> str:
-        """The first cause that the grader gives."""
+        """The first cause in the grader's findings."""
         findings = (each.finding for each in self.grade.graded)
         return self.grade.problem or next((found.cause for found in findings if found is not None), "")
 
     @property
     def as_expected(self) -> bool:
-        """Whether it loses its item and no other, for the expected cause."""
+        """Whether the solution loses its item only, for the expected cause."""
         return self.lost == ((self.item,) if self.item else ()) and self.says in self.cause
 
 
 def solution_folders(folder: Path) -> list[Path]:
-    """The folder of the solution, and those below it of solutions that were written independently."""
+    """The folder of the solution, and the folders below it, which hold independently written solutions."""
     first = folder / SOLUTIONS
     return [first, *sorted(path for path in first.iterdir() if path.is_dir() and not path.name.startswith("_"))]
 
@@ -180,7 +180,7 @@ def trials_of(lab: Lab, course: Path, folder: Path, seed: str = "0") -> Iterator
 def try_mutant(
     lab: Lab, course: Path, mutant: Mutant, right: dict[str, str], archive: dict[str, str], seed: str
 ) -> Trial:
-    """Grade a mutant in the place of its file of the solution."""
+    """Grade the solution with the mutant's files in place of its own."""
     texts = right | {mutant.file: mutant.text} | dict(mutant.others)
     if mutant.then:
         with tempfile.TemporaryDirectory(prefix="inakit-lab-") as scratch:

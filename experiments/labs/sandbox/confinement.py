@@ -1,8 +1,8 @@
-"""A process gives up rights that it does not need, for good: resource limits, files (Landlock), calls (seccomp).
+"""Permanent confinement of a process: resource limits, access to files (Landlock), system calls (seccomp).
 
 Landlock (Linux 5.13 and later) needs no root. It is called by its system calls, which have the same numbers on all
-processors. What it does not govern (modes, owners and times of files) the filter of system calls refuses: a list of
-what is refused, in classic BPF. Refused calls fail with EPERM, so that Python code sees an OSError.
+processors. The filter of system calls refuses changes that Landlock does not govern (modes, owners and times of files):
+it is a list of refused calls, in classic BPF. Refused calls fail with EPERM, so that Python code sees an OSError.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MIB = 1 << 20
 class Limits:
     """The limits of a process.
 
-    `cpu_s` is processor time, `wall_s` the time that one answer may take, `written_bytes` the size of each file that it
-    writes. It reads files below the paths of `readable` and writes below those of `writable`. With `programs` it may
-    start other processes.
+    `cpu_s` limits processor time, `wall_s` the time of one answer, `written_bytes` the size of each written file. The
+    process can read below the paths of `readable` and write below those of `writable`. With `programs` it can start
+    other processes.
     """
 
     cpu_s: int = 10
@@ -46,7 +46,7 @@ def limits_from(document: dict[str, Any]) -> Limits:
 
 
 def set_limits(limits: Limits) -> None:
-    """Give this process its resource limits; it cannot raise them again."""
+    """Set this process's resource limits; it cannot raise them again."""
     set_limit(resource.RLIMIT_CPU, limits.cpu_s, limits.cpu_s + 1)
     set_limit(resource.RLIMIT_AS, limits.memory_bytes)
     set_limit(resource.RLIMIT_FSIZE, limits.written_bytes)
@@ -57,7 +57,7 @@ def set_limits(limits: Limits) -> None:
 
 
 def set_limit(what: int, soft: int, hard: int | None = None) -> None:
-    """Set a resource limit, or leave the one that is there if it is lower."""
+    """Set a resource limit, or keep the present one if it is lower."""
     _, present = resource.getrlimit(what)
     most = hard if hard is not None else soft
     if present != resource.RLIM_INFINITY:
@@ -78,17 +78,17 @@ RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1
 """The rights over files that each version of Landlock governs; later versions govern those of version 5."""
 TCP = 0b11
 SCOPES = 0b11
-"""No abstract sockets of others, and no signals to others."""
+"""The scopes: no abstract sockets of other processes, and no signals to them."""
 
 
 def landlock_version() -> int:
-    """The version of the kernel's Landlock; 0 where it has none, or it is switched off."""
+    """The version of the kernel's Landlock; 0 if it is missing or disabled."""
     found = syscall(CREATE_RULESET, None, 0, ASK_VERSION)
     return max(0, found)
 
 
 def give_up_files(readable: Iterable[str], writable: Iterable[str]) -> int:
-    """Give up all files but those below these paths; the version of Landlock that holds, 0 if none does."""
+    """Give up access to files outside these paths; return the version of Landlock in force, 0 if there is none."""
     found = landlock_version()
     if not found:
         return 0
@@ -107,7 +107,7 @@ def give_up_files(readable: Iterable[str], writable: Iterable[str]) -> int:
 
 
 def allow(ruleset: int, path: str, rights: int) -> None:
-    """Add a rule for a path, if it is there."""
+    """Add a rule for a path, if it exists."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
@@ -149,7 +149,8 @@ STARTS: Numbers = {
     "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
 }  # fmt: skip
 CLONE, CLONE3 = (56, 220), (435, 435)
-"""The flags of `clone3` are in memory, where no filter reads. Told that there is none, libc uses `clone`."""
+"""The filter reports `clone3` as missing, because its flags are in memory, which no filter reads; libc then uses
+`clone`."""
 ALWAYS: Numbers = {
     "socket": (41, 198), "socketpair": (53, 199), "io_uring_setup": (425, 425), "kill": (62, 129),
     "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
@@ -169,13 +170,13 @@ ALWAYS: Numbers = {
     "kexec_load": (246, 104),
 }  # fmt: skip
 SIGNALS = ("kill", "tkill", "tgkill", "setsid", "setpgid", "setpriority", "socketpair", "fchmod", "chmod", "prlimit64")
-"""Calls that compilers make on their own processes and files."""
+"""The calls that compilers make on their own processes and files."""
 
 
 def filter_for(machine: str, *, programs: bool) -> bytes | None:
     """The filter for a machine, as `uname -m` names it, as bytes; None for one whose calls are not listed here.
 
-    It is classic BPF: each line is a code, how many lines to skip where a test holds and where not, and an operand.
+    It is classic BPF: each line is a code, the number of lines to skip if a test holds and if not, and an operand.
     """
     if machine not in MACHINES:
         return None
@@ -188,7 +189,7 @@ def filter_for(machine: str, *, programs: bool) -> bytes | None:
     for each in refused.values():
         if (number := each[column]) is not None:
             lines += [(EQUAL, 0, 1, number), (RETURN, 0, 0, REFUSE | errno.EPERM)]
-    if not programs:  # `clone` may start threads only
+    if not programs:  # `clone` can start threads only
         lines += [(EQUAL, 0, 1, CLONE3[column]), (RETURN, 0, 0, REFUSE | errno.ENOSYS)]
         lines += [(EQUAL, 0, 3, CLONE[column]), (LOAD, 0, 0, FIRST_ARGUMENT), (BITS, 1, 0, CLONE_THREAD)]
         lines += [(RETURN, 0, 0, REFUSE | errno.EPERM)]
@@ -202,7 +203,7 @@ class Pointer(ctypes.Structure):
 
 
 def refuse_calls(*, programs: bool) -> bool:
-    """Refuse this process, for good, calls that it does not need; whether the kernel took the filter."""
+    """Permanently refuse calls that this process does not need; return whether the kernel accepted the filter."""
     lines = filter_for(platform.machine(), programs=programs)
     if platform.system() != "Linux" or lines is None:
         return False

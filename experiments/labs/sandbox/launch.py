@@ -1,8 +1,8 @@
-"""The first code of a sandboxed process, and the frames by which it is asked: 4 bytes of length, and JSON.
+"""The entry point of a sandboxed process, and the frames of its questions and answers: 4 bytes of length, and JSON.
 
-The process takes its limits on itself, says which of them hold, and answers questions by the calls of a module of the
-kit, or becomes a command. Its only argument is a JSON document. What it prints goes where errors go; answers leave by a
-descriptor of their own.
+The process applies its limits to itself, reports which of them hold, and answers questions through the calls of a
+module of the kit, or executes a command. Its only argument is a JSON document. Its output goes to stderr; answers use a
+separate descriptor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def packed(message: Any) -> bytes:
 
 
 def main() -> None:
-    """Confine this process, and do what its argument says."""
+    """Confine this process, and serve the runner or execute the command of its argument."""
     document = json.loads(sys.argv[1])
     answers = os.dup(1)
     os.dup2(2, 1)
@@ -75,7 +75,7 @@ def send(descriptor: int, message: Any) -> None:
 
 
 def exactly(descriptor: int, size: int) -> bytes | None:
-    """Read this many bytes; None if the other end is closed before."""
+    """Read this many bytes; return None if the other end closes before."""
     data = b""
     while len(data) < size:
         part = os.read(descriptor, size - len(data))

@@ -1,7 +1,7 @@
-"""A process whose code nobody trusts: it is asked by frames of JSON, and has to answer within its limits.
+"""A process that runs untrusted code: it gets questions as frames of JSON, and has to answer within its limits.
 
-Its answers are data, which the asker judges. However the process ends, `EndedError` says why, in words for students.
-`run_confined` does the same for a program of this machine, such as a compiler.
+Its answers are data, which the caller checks. When the process ends, `EndedError` gives the reason in words for
+students. `run_confined` does the same for a program of this machine, such as a compiler.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ LIBRARIES: Sequence[str] = (
 
 
 def python_paths() -> tuple[str, ...]:
-    """The paths that a Python process without installed packages has to read."""
+    """The paths that a Python process without installed packages reads."""
     return (str(Path(os.__file__).resolve().parent), *LIBRARIES)
 
 
 class EndedError(Exception):
-    """A sandboxed process that has ended, or was ended; the message says why."""
+    """A sandboxed process has ended or was killed; the message gives the reason."""
 
 
 class Patience:
     """Waits for at most `left` seconds in all.
 
-    It waits in short steps, and no step counts for more than its length, so that time in which this machine is
+    It waits in short steps, and each step counts at most its nominal length, so that time in which this machine is
     suspended or overloaded does not count.
     """
 
@@ -62,7 +62,7 @@ class Patience:
         self.left = seconds
 
     def wait(self, readable: Sequence[int] = (), writable: Sequence[int] = ()) -> bool:
-        """Wait until one of these descriptors is ready; False when the time is over."""
+        """Wait until one of these descriptors is ready; return False when the time is over."""
         while self.left > 0:
             began = time.monotonic()
             ready = select.select(readable, writable, (), min(STEP_S, self.left))
@@ -73,7 +73,7 @@ class Patience:
 
 
 def launched(document: Mapping[str, Any], limits: Limits, *, site: bool, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a sandboxed process in a session of its own; what it prints goes to `stderr`."""
+    """Start a sandboxed process in a new session; its output goes to `stderr`."""
     flags = ["-I", "-B"] if site else ["-I", "-B", "-S"]
     text = json.dumps({"limits": asdict(limits), **document})
     return subprocess.Popen(
@@ -83,7 +83,7 @@ def launched(document: Mapping[str, Any], limits: Limits, *, site: bool, **optio
 
 
 def end_session(process: subprocess.Popen[bytes], *, of_ended: bool = False) -> None:
-    """End a process and those of its session (with `of_ended` also if itself has ended), and close its pipes."""
+    """Kill a process and its session (with `of_ended` also if the process has ended), and close its pipes."""
     if of_ended or process.poll() is None:
         try:
             os.killpg(process.pid, signal.SIGKILL)
@@ -99,9 +99,9 @@ class Sandboxed:
     """A runner of the kit's `module`, made with `arguments`, in a process that runs within `limits`.
 
     The first question starts the process, and so does the first one after its end; `load` is asked before it. `errors`
-    are the exceptions for the kinds of errors that the runner answers; other kinds raise `EndedError`. `site` lets the
-    process import installed packages. `enforced` says of each kind of limit what holds it on this machine; nothing does
-    where it is empty.
+    maps the runner's kinds of errors to exceptions; other kinds raise `EndedError`. `site` lets the process import
+    installed packages. `enforced` names, for each kind of limit, the mechanism that enforces it on this machine; it is
+    empty if there is none.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Sandboxed:
         self.said: IO[bytes] | None = None
 
     def start(self) -> Any:
-        """Start the process; the answer to `load`."""
+        """Start the process; return the answer to `load`."""
         self.close()
         self.said = tempfile.TemporaryFile()  # noqa: SIM115, it is closed with the process
         self.process = launched(
@@ -144,13 +144,13 @@ class Sandboxed:
             raise
 
     def ask(self, *question: Any) -> Any:
-        """The answer to a question; raises `EndedError`. A process that gives none in time is ended."""
+        """The answer to a question; raises `EndedError`. A process that does not answer in time is killed."""
         if self.process is None or self.process.poll() is not None:
             self.start()
         return self.asked(question)
 
     def asked(self, question: Sequence[Any]) -> Any:
-        """The answer of the process that runs."""
+        """The answer of the running process."""
         patience = Patience(self.limits.wall_s)
         try:
             left = memoryview(packed(list(question)))
@@ -169,7 +169,7 @@ class Sandboxed:
         raise EndedError("its answer does not have the form of an answer")
 
     def read(self, patience: Patience) -> Any:
-        """The next frame; raises `EndedError` for anything else."""
+        """The next frame; raises `EndedError` if there is no valid one."""
         (size,) = LENGTH.unpack(self.exactly(LENGTH.size, patience))
         if size > MOST_BYTES:
             self.end()
@@ -195,12 +195,12 @@ class Sandboxed:
         return bytes(data)
 
     def too_slow(self) -> str:
-        """End the process, and say that it took too long, in the same words whichever limit came first."""
+        """Kill the process; return the error that it took too long, with the same words for every limit of time."""
         self.end()
         return f"it took longer than the {self.limits.cpu_s} s that it has, and was ended"
 
     def why(self) -> str:
-        """Why the process ended, in words."""
+        """The reason why the process ended, in words."""
         assert self.process is not None
         try:
             code = self.process.wait(timeout=1)
@@ -220,12 +220,12 @@ class Sandboxed:
         return f"it ended by itself, {how}{': ' + last if last else ''}"
 
     def end(self) -> None:
-        """End the process, and keep what it has printed."""
+        """Kill the process, and keep its output."""
         if self.process is not None:
             end_session(self.process)
 
     def close(self) -> None:
-        """End the process; the next question starts another one."""
+        """Kill the process; the next question starts another one."""
         self.end()
         self.process = None
         if self.said is not None:
@@ -233,7 +233,7 @@ class Sandboxed:
 
 
 def run_confined(command: Sequence[str], limits: Limits, folder: Path) -> tuple[int, str]:
-    """Run a command in a folder within limits; its exit code and what it printed. Raises `EndedError`."""
+    """Run a command in a folder within limits; return its exit code and output. Raises `EndedError`."""
     environment = ENVIRONMENT | {"TMPDIR": str(folder), "HOME": str(folder)}
     with tempfile.TemporaryFile() as said:
         process = launched(
@@ -249,7 +249,7 @@ def run_confined(command: Sequence[str], limits: Limits, folder: Path) -> tuple[
 
 
 def exit_code(process: subprocess.Popen[bytes], limits: Limits) -> int:
-    """Wait for the end of a process; raises `EndedError` when it takes too long, or a signal ends it."""
+    """Wait for the end of a process; raises `EndedError` if it takes too long or a signal kills it."""
     assert process.stdout is not None
     patience, open_pipe = Patience(limits.wall_s), True
     while open_pipe:

@@ -1,4 +1,4 @@
-"""A switch in a sandbox of its own: packets in, packets out, whatever the program is."""
+"""A switch in a sandbox: it takes packets and returns packets, for any program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def switch_limits() -> Limits:
 
 
 class SandboxedSwitch:
-    """The text of BMv2 JSON as a switch; `InputError` or `UnsupportedError` if it is no program that runs here.
+    """A switch that runs the text of BMv2 JSON; `InputError` or `UnsupportedError` if the program cannot run here.
 
     Each method raises `EndedError` when the process that runs the program has ended.
     """
@@ -33,11 +33,11 @@ class SandboxedSwitch:
         self.process.start()
 
     def fresh(self) -> None:
-        """Start the switch anew, without entries; in a new process if the old one has ended."""
+        """Restart the switch without entries, in a new process if the old one has ended."""
         self.process.ask("fresh")
 
     def choose(self, name: str) -> None:
-        """Let all questions be about the switch of this name from now on; a new name is a new switch."""
+        """Select the switch of this name for all later calls; a new name makes a new switch."""
         self.process.ask("choose", name)
 
     def install(self, entries: SwitchEntries) -> None:
@@ -49,11 +49,11 @@ class SandboxedSwitch:
             raise InputError(f"the program does not take the task's entries: {error}; {hint}") from None
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; the packets that leave, as (port, packet) in order."""
+        """Send a packet to a port; return the packets that leave, as (port, packet) in order."""
         return packets_in(self.process.ask("inject", port, packet.hex()))
 
     def trace(self, port: int, packet: bytes) -> Traced:
-        """Like `inject`, with what happens to the packet, line by line."""
+        """Like `inject`, with the packet's trace, line by line."""
         sent, lines = self.process.ask("trace", port, packet.hex())
         return Traced(packets_in(sent), tuple(map(str, lines)))
 
@@ -63,11 +63,11 @@ class SandboxedSwitch:
         return [(int(count), int(size)) for count, size in zip(packets, octets, strict=True)]
 
     def state(self) -> int:
-        """A number that stands for the content of all registers."""
+        """A number that identifies the contents of all registers."""
         return int(self.process.ask("state"))
 
     def step(self, state: int, port: int, packet: bytes) -> tuple[int, Packets]:
-        """Send a packet to the switch in a state; the state after it, and the packets that left."""
+        """Send a packet to the switch in a state; return the next state and the packets that leave."""
         after, sent = self.process.ask("step", state, port, packet.hex())
         return int(after), packets_in(sent)
 

@@ -1,8 +1,8 @@
 """A student's Python in its sandbox: a worker of lab 4, entries of lab 5, a planner of lab 6.
 
-Each runner answers questions by its `calls`. A file that cannot be used is answered with `["refused", message]`, and a
-mistake of the student's code with `["mistake", message]`. What the code returns is checked here and again by the
-grader, since a student's code may replace what is here.
+Each runner answers questions through its `calls`. The answer for an unusable file is `["refused", message]`, for a
+mistake of the student's code `["mistake", message]`. Return values are checked here and again by the grader, since a
+student's code can replace this module.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from inakit.experiments.labs.sandbox.untrusted import is_whole, shown
 
 
 class MistakeError(Exception):
-    """The student's code returns something that it must not return."""
+    """The student's code returns an invalid value."""
 
 
 class RefusedError(Exception):
@@ -33,7 +33,7 @@ class StudentRunner:
     calls: dict[str, Callable[..., Any]]
 
     def run_file(self, text: str) -> Any:
-        """Run the student's file; its module."""
+        """Run the student's file; return its module."""
         module = types.ModuleType(self.module)
         sys.modules[self.module] = module
         exec(compile(text, f"{self.module}.py", "exec"), module.__dict__)
@@ -44,7 +44,7 @@ class StudentRunner:
         return ["refused" if isinstance(error, RefusedError) else "mistake", self.message_of(error)]
 
     def message_of(self, error: Exception) -> str:
-        """An exception in words, with the line of the student's file that it comes from."""
+        """An exception in words, with the line of the student's file that raised it."""
         if isinstance(error, MistakeError | RefusedError):
             return str(error)
         if isinstance(error, MemoryError):
@@ -57,7 +57,7 @@ class StudentRunner:
 
 
 def offered_module(name: str, **contents: Any) -> None:
-    """Offer students a module of this name to import."""
+    """Make a module of this name importable for the student's code."""
     sys.modules[name] = types.ModuleType(name)
     vars(sys.modules[name]).update(contents)
 
@@ -82,11 +82,11 @@ MOST_32_BITS = (1 << 32) - 1
 
 
 class WorkerRunner(StudentRunner):
-    """The student's class `Worker`, and the states in which its object has been.
+    """The student's class `Worker`, and all states that its object has had.
 
     An event is `["start"]`, `["receive", packet]` or `["timeout", slot]`. The answer to each call is the worker's
-    state, the packets that it sends, and its results. States are numbers that stand for pickled workers, which never
-    leave this process.
+    state, the packets that it sends, and its results. A state is the number of a pickled worker, which never leaves
+    this process.
     """
 
     module = "worker"
@@ -100,7 +100,7 @@ class WorkerRunner(StudentRunner):
         self.running: Any = None
 
     def load(self, text: str, arguments: list[Any]) -> list[Any]:
-        """Make a worker by the student's class."""
+        """Make a worker with the student's class."""
         made = getattr(self.run_file(text), "Worker", None)
         if not isinstance(made, type):
             raise MistakeError("worker.py has no class Worker")
@@ -108,18 +108,18 @@ class WorkerRunner(StudentRunner):
         return [self.number(self.running), [], self.results(self.running)]
 
     def step(self, state: int, event: list[Any]) -> list[Any]:
-        """Let an event happen to the worker in a state."""
+        """Apply an event to the worker in a state."""
         worker = pickle.loads(self.states[state])
         packets = self.act(worker, event)
         return [self.number(worker), packets, self.results(worker)]
 
     def run(self, event: list[Any]) -> list[Any]:
-        """Let an event happen to the worker that was made first, which is never put back into a state."""
+        """Apply an event to the worker that was made first, which is never put back into a state."""
         packets = self.act(self.running, event)
         return [0, packets, self.results(self.running)]
 
     def act(self, worker: Any, event: list[Any]) -> list[list[Any]]:
-        """Call the student's method for an event; the packets that it returns."""
+        """Call the student's method for an event; return its packets."""
         name, *arguments = event
         if name == "receive":
             kind, sender, slot, number, values = arguments[0]
@@ -136,7 +136,7 @@ class WorkerRunner(StudentRunner):
         return packets
 
     def results(self, worker: Any) -> dict[str, list[int]]:
-        """The results that the student's object has, by fragment."""
+        """The results of the student's object, by fragment."""
         found = getattr(worker, "results", None)
         if not isinstance(found, dict):
             raise MistakeError(f"worker.results is {shown(found)}: expected a dict, from a fragment to its sum")
@@ -149,7 +149,7 @@ class WorkerRunner(StudentRunner):
         except Exception as error:
             raise MistakeError(f"the state of Worker has to be plain data (numbers, lists, dicts): {error}") from None
         if len(state) > MOST_STATE_BYTES or len(self.states) > MOST_STATES:
-            raise MistakeError("the state of Worker grows without end")
+            raise MistakeError("the state of Worker grows without bound")
         if state not in self.numbers:
             self.numbers[state] = len(self.states)
             self.states.append(state)
@@ -174,7 +174,7 @@ def eight(what: str, values: Any) -> list[int]:
 
 
 class Entry(NamedTuple):
-    """An entry of a table, as students write it."""
+    """A table entry, as students write it."""
 
     table: str
     key: tuple[int, ...]
@@ -195,7 +195,7 @@ MOST_16_BITS = (1 << 16) - 1
 
 
 class EntriesRunner(StudentRunner):
-    """The student's function `entries`, which makes the table entries of a plan for a switch.
+    """The student's function `entries`, which returns the table entries of a plan for a switch.
 
     An answer has a row for each: `["entry", table, key, action, params]` or `["group", number, ports]`.
     """
@@ -215,7 +215,7 @@ class EntriesRunner(StudentRunner):
         return []
 
     def entries(self, plan: dict[str, Any], switch: str) -> list[list[Any]]:
-        """The rows that the function returns for a switch."""
+        """The function's rows for a switch."""
         found = self.function(plan, switch)
         if not isinstance(found, list | tuple):
             raise MistakeError(f"entries() returns {shown(found)}: expected a list of entries")
@@ -251,7 +251,7 @@ MOST_PLAN_BYTES = 1 << 20
 
 
 class PlannerRunner(StudentRunner):
-    """The student's function `plan`, whose file is run again for each plan."""
+    """The student's function `plan`; its file runs again for each plan."""
 
     module = "planner"
 
@@ -259,7 +259,7 @@ class PlannerRunner(StudentRunner):
         self.calls = {"plan": self.plan}
 
     def plan(self, text: str, fabric: dict[str, Any], jobs: list[dict[str, Any]]) -> Any:
-        """The trees that the function returns, as JSON has them; the grader judges them."""
+        """The function's trees in the form of JSON; the grader judges them."""
         try:
             function = getattr(self.run_file(text), "plan", None)
             if not callable(function):

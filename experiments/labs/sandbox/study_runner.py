@@ -1,4 +1,4 @@
-"""A student's study file in a sandbox, since a short file may ask for more runs than a machine can hold."""
+"""A student's study file in a sandbox, since a short file can ask for more runs than memory can hold."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MOST_RUNS = 2000
 
 
 class StudyRunner:
-    """Answers which runs a study file asks for, or `["mistake", message]`."""
+    """Answers with the runs of a study file, or with `["mistake", message]`."""
 
     def __init__(self) -> None:
         self.calls: dict[str, Callable[..., Any]] = {"runs": self.runs}
 
     def runs(self, folder: str, text: str) -> list[dict[str, Any]]:
-        """Of each run the keys that are not the default. `folder` has the fabric file that the study names."""
+        """For each run, the keys that differ from the default. `folder` has the fabric file that the study names."""
         os.chdir(folder)
         loader = PlainLoader(text)
         tree = loader.get_single_node()

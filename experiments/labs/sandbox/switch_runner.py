@@ -1,7 +1,7 @@
-"""A switch in a sandbox: it interprets a program that nobody trusts.
+"""A switch in a sandbox: it interprets an untrusted program.
 
-An error is answered with its kind (`refused`, `input`, `run` or `memory`) and its message. Table entries come from the
-grader as a pickle; nothing that leaves this process is one.
+The answer for an error is its kind (`refused`, `input`, `run` or `memory`) and its message. Table entries come from the
+grader as a pickle; this process never sends a pickle.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Registers = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def with_whole_names(program: Program, entries: SwitchEntries) -> SwitchEntries:
-    """The entries with tables and actions as the program calls them: names may be any ends of these that are unique."""
+    """The entries with the program's full names of tables and actions; a given name can be any unique suffix."""
     names, tables = ProgramNames(program), []
     for entry in entries.tables:
         table = names.table(entry.table)
@@ -35,7 +35,7 @@ def with_whole_names(program: Program, entries: SwitchEntries) -> SwitchEntries:
 
 
 class SwitchRunner:
-    """One program, and the switches that run it, by name. Their clocks stand still: they do the same twice."""
+    """One program, and the switches that run it, by name. Their clocks stand still, so that runs are repeatable."""
 
     def __init__(self) -> None:
         asked: tuple[Callable[..., Any], ...] = (
@@ -60,12 +60,12 @@ class SwitchRunner:
         self.fresh()
 
     def fresh(self) -> None:
-        """Start the switch anew, without entries."""
+        """Restart the switch without entries."""
         assert self.program is not None
         self.switches[self.chosen] = InterpretedSwitch(self.program, clock=lambda: 0)
 
     def choose(self, name: str) -> None:
-        """Let all questions be about the switch of this name from now on; a new name is a new switch."""
+        """Select the switch of this name for all later calls; a new name makes a new switch."""
         self.chosen = name
         if name not in self.switches:
             self.fresh()
@@ -75,11 +75,11 @@ class SwitchRunner:
         self.running.install(with_whole_names(self.running.program, pickle.loads(bytes.fromhex(entries))))
 
     def inject(self, port: int, packet: str) -> list[list[Any]]:
-        """Send a packet to a port; the packets that leave."""
+        """Send a packet to a port; return the packets that leave."""
         return as_json(self.running.inject(port, bytes.fromhex(packet)))
 
     def trace(self, port: int, packet: str) -> list[Any]:
-        """Send a packet to a port; the packets that leave, and the last lines of the trace."""
+        """Send a packet to a port; return the packets that leave and the last lines of the trace."""
         traced = self.running.trace(port, bytes.fromhex(packet))
         return [as_json(traced.sent), list(traced.lines[-MOST_LINES:])]
 
@@ -89,7 +89,7 @@ class SwitchRunner:
         return [each.tolist() for each in found]
 
     def state(self) -> int:
-        """The number of the contents of all registers; new contents get the next one."""
+        """The number that identifies the contents of all registers; new contents get the next number."""
         found = tuple((name, tuple(cells)) for name, cells in self.running.state.registers.items())
         if found not in self.numbers:
             self.numbers[found] = len(self.contents)
@@ -97,7 +97,7 @@ class SwitchRunner:
         return self.numbers[found]
 
     def step(self, number: int, port: int, packet: str) -> list[Any]:
-        """Send a packet to the switch in a state; the next state, and the packets that leave."""
+        """Send a packet to the switch in a state; return the next state and the packets that leave."""
         for name, cells in self.contents[number]:
             self.running.state.registers[name][:] = cells
         sent = self.inject(port, packet)

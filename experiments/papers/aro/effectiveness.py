@@ -1,4 +1,4 @@
-"""ARO's Figures 7 to 10, its effectiveness: rates of ARO and the baselines for one task, one job and several jobs."""
+"""ARO's Figures 7 to 10 (effectiveness): rates of ARO and the baselines for one task, one job and several jobs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OTHER_READINGS = ("GRID, capped", "AggTree, balanced")
 """The baselines under another reading of their descriptions; measured at the default setting only."""
 
 PRINTED_GBPS = {EXACT: 26.33, "ARO-ACC": 26.33 * (1 - 0.064), "RANDOM": 7.92, "GRID": 1.75, "AggTree": 8.76}
-"""The rates of Figure 7a; that of ARO-ACC follows from the text, which says that it is within 6.4 % of ARO's."""
+"""The rates of Figure 7a; ARO-ACC's follows from the text, which states that it is within 6.4 % of ARO's."""
 FULL_AT_FOUR: Printed = {name: {"1J4T": 100.0} for name in (EXACT, "ARO-ACC")}
 """The totals of Figure 9b with one job of four tasks, where the workers' own links are full."""
 
@@ -50,7 +50,7 @@ def wanted(settings: Sequence[AroSetting], request: Request) -> Sequence[AroSett
 
 
 def fig7_charts(request: Request) -> tuple[Chart, Chart, Chart, Chart]:
-    """One task: the default setting, over the share of INA switches, over workers; the default's other readings."""
+    """One task: the default setting and its other readings, over the share of INA switches, and over workers."""
     own = lines(request, compared())
     shares = {round(100 * setting.share): setting for setting in wanted(SHARES, request)}
     sizes = {setting.workers: setting for setting in wanted(SIZES, request)}
@@ -116,7 +116,7 @@ def ratios(curves: Curves, says: str, scheme: str, low: float, high: float) -> S
 
 
 def fig8_charts(request: Request) -> tuple[Chart, Chart, Chart]:
-    """One task: one pipeline, which is as without pipelines; over their number; the default setting."""
+    """One task: one pipeline (no pipeline constraint), over the number of pipelines, and the default setting."""
     own = lines(request, compared())
     counts = {setting.pipelines: setting for setting in wanted(PIPELINES, request)}
     return (
@@ -148,11 +148,11 @@ def said_of_pipelines(flat: Curves, default: Curves, rates: Curves, places: Sequ
 
 PARTS = {"minimum": "least_bps", "total": "total_bps"}
 AGGTREE = {9: (1.8, 2.5), 10: (1.9, 2.3)}
-"""The range of ARO's total over AggTree's that the text states, by figure."""
+"""By figure, the range of ARO's total over AggTree's that the text states."""
 
 
 def several_charts(figure: int, request: Request) -> list[Chart]:
-    """Several tasks: the minimum and the total of their rates. Figure 9 has one job, Figure 10 jobs of two tasks."""
+    """Several tasks: the minimum and the sum of their rates. Figure 9 has one job, Figure 10 jobs of two tasks."""
     groups = {setting.label: setting for setting in wanted(TASKS if figure == 9 else JOBS, request)}
     return [
         Chart(

@@ -1,7 +1,7 @@
-"""ARO's Figures 11 to 13, its efficiency: the time that SRO, APP and QSR save, and the throughput that they cost.
+"""ARO's Figures 11 to 13 (efficiency): the time that SRO, APP and QSR save, and the throughput that they cost.
 
-The kit's fast exact method is measured at the paper's scale. The published model is measured at a smaller one, because
-HiGHS on one thread stands in for Gurobi on twelve, to which the paper gave 1,200 s.
+The kit's fast exact method is measured at the paper's scale. The published model is measured at a smaller scale,
+because HiGHS on one thread replaces Gurobi on twelve threads, for which the paper allows 1,200 s.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SMALL = AroSetting(jobs=2, workers=20, leaves=8, share=0.4)
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 LEVELS = (10, 20, 50, 100, 200, 500)
 CONTINUOUS = 10**9
-"""The number of levels that stands for ARO-RAW, which does not quantise."""
+"""The number of levels that represents ARO-RAW, which does not quantise."""
 
 
 def large(scale: int) -> AroSetting:
@@ -54,7 +54,7 @@ def large(scale: int) -> AroSetting:
 def effort(
     places: Mapping[Place, Trial], of: Mapping[str, Trial], axis: str, heading: str, title: str = "", log: str = ""
 ) -> tuple[Chart, Chart]:
-    """The seconds, and the least job's throughput. Lines that are no schemes have styles by their order."""
+    """Charts of the seconds and the slowest job's throughput. Lines that are no schemes get their styles by order."""
     styles = {} if set(of) <= set(SCHEMES) else categories(of)
     return (
         Chart(SECONDS, places, of, axis, f"ARO, {heading}: {SECONDS.label}", f"(a) {title}", log=log, styles=styles),
@@ -89,7 +89,7 @@ def fig11(found: Findings) -> Iterator[Part]:
 
 
 def said_of_speed(fast_gbps: Curves, seconds: Curves, gbps: Curves) -> Iterator[Statement]:
-    """The text's sentences about Figure 11; about the published model at the largest scale that was measured."""
+    """The text's sentences about Figure 11; those about the published model apply to its largest measured scale."""
     last = {name: line[-1:] for name, line in seconds.items()}
     for name in ("ARO-SRO", "ARO-APP"):
         says = f"11: {name} takes less time than ARO (published)"

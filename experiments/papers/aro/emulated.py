@@ -1,9 +1,9 @@
-"""ARO and the baselines by real packets: planned rate against measured, on small networks and on Figure 7's.
+"""ARO and the baselines by real packets: planned and measured rates, on small networks and on Figure 7's.
 
-The small networks have seeds at which the planners differ. The fabric `pipelines` is ARO's Figure 5 as a trap: a switch
-receives flows in several pipelines, so it cannot sum them, although `aro-unaware`, which ignores pipelines, plans that
-it does. On Figure 7's network, in virtual time, links have the paper's 100 Gbit/s; an emulation is slowed down to what
-this machine carries. One draw.
+The seeds of the small networks are chosen so that the planners differ. The fabric `pipelines` shows ARO's Figure 5: a
+switch receives flows in several pipelines and cannot sum them, although `aro-unaware`, which ignores pipelines, plans
+this sum. On Figure 7's network, links have the paper's 100 Gbit/s in virtual time; an emulation is slowed down to the
+rates that this machine carries. Each network is drawn once.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ COMPARED = ("aro", "random", "grid", "aggtree", "forest")
 
 @dataclass(frozen=True)
 class ComparedNetwork:
-    """A network, and the planners whose plans are run on it; `workers` None takes the fabric's own job."""
+    """A network, and the planners whose plans run on it; with `workers` None the job is the fabric's own."""
 
     fabric: FabricChoice
     workers: int | None
     planners: tuple[str, ...]
 
     def plans(self, gradient_bytes: int) -> Planned:
-        """The problem with one job of this size, and the plans of all planners for it, your own included."""
+        """The problem with one job of this size, and the plans of all planners for it, user-defined ones included."""
         seed = self.fabric.seed
         problem = build_problem(self.fabric, JobChoice(None, self.workers, 1, gradient_bytes, 1, seed))
         planners = (*self.planners, *own_planners())
@@ -61,7 +61,7 @@ NETWORKS = {
 
 
 def run(console: Console, request: Request) -> str:
-    """Run ARO, the baselines and a forest of two trees on a leaf-spine and a fat-tree; print what pipelines cost."""
+    """Run ARO, the baselines and a forest of two trees on a leaf-spine and a fat-tree; print the cost of pipelines."""
     planned = {name: scene.plans(bytes_of(request)) for name, scene in NETWORKS.items()}
     rows, verdict = run_plans("aro-emulated", planned, console, request)
     said = about_pipelines(planned[TRAP][0], [row for row in rows if row.network == TRAP])
@@ -70,13 +70,13 @@ def run(console: Console, request: Request) -> str:
 
 
 def about_pipelines(problem: Problem, rows: Sequence[RateRow]) -> str:
-    """Figure 5's point as a sentence: the rate that the unaware planner expects, and by model and measured gets."""
+    """Figure 5's point as a sentence: the rate that `aro-unaware` expects, and its modelled and measured rates."""
     flat = replace(problem, fabric=without_pipelines(problem.fabric))
     hoped_bps = evaluate(flat, METHODS["aro"].plan(flat)).sending_rate_bps
     aware, unaware, *_ = rows
     kept, measured = unaware.planned_bps / aware.planned_bps, unaware.measured_bps / aware.measured_bps
     return (
-        f"Figure 5: a planner that ignores pipelines expects {hoped_bps / 1e3:.0f} kbit/s, but has {kept:.2f} of the "
+        f"Figure 5: a planner that ignores pipelines expects {hoped_bps / 1e3:.0f} kbit/s; it has {kept:.2f} of the "
         f"best rate by the model, {measured:.2f} as measured"
     )
 
@@ -93,7 +93,7 @@ SETTINGS = {
 
 
 def aro_acc(problem: Problem) -> Plan:
-    """ARO-ACC's plan for one task: the best routes of what SRO and APP leave."""
+    """ARO-ACC's plan for one task: the best routes among the candidates that SRO and APP keep."""
     found = accelerated(problem, SolverOptions(time_limit_s=TIME_LIMIT_S, seed=SEED), sro=True, alpha=ALPHA)
     (job,) = problem.jobs
     return plan_from_paths(problem, {job.number: found.paths}, problem.fabric.ina_names, method="aro-acc")
@@ -101,11 +101,11 @@ def aro_acc(problem: Problem) -> Plan:
 
 PLANNERS = {EXACT: "aro", "RANDOM": "random", "GRID": "grid", "GRID, capped": "grid-capped", "AggTree": "aggtree",
             "AggTree, balanced": "aggtree-balanced"}  # fmt: skip
-"""The planners of Figure 7's schemes and their other readings; ARO-ACC has a function of its own."""
+"""The planners of Figure 7's schemes and their other readings; a separate function plans ARO-ACC."""
 
 
 def planned(setting: AroSetting, gradient_bytes: int) -> Planned:
-    """The problem of a setting, with a gradient of this size, and the plans of all schemes, your own included."""
+    """The problem of a setting with a gradient of this size, and the plans of all schemes and user-defined planners."""
     problem = setting.problem(SEED)
     problem = replace(problem, jobs=tuple(replace(job, gradient_bytes=gradient_bytes) for job in problem.jobs))
     names = [*compared(), *OTHER_READINGS]

@@ -1,8 +1,7 @@
-"""ARO's evaluation (section IV-A): leaf-spines of equal links, jobs at random, the schemes, and the sweep over them.
+"""ARO's evaluation (section IV-A): leaf-spines of equal links, random jobs, the schemes, and the sweep over them.
 
 ARO and ARO-ACC are planned by the kit's fast exact method. The rate of a single task is quantised afterwards (QSR),
-which is exact: the best multiple of a step is the best rate of all, rounded down. Rates of several tasks are
-continuous.
+which is exact: the best multiple of a step is the optimal rate, rounded down. Rates of several tasks are continuous.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class AroSetting:
-    """The parameters that the figures vary. `leaves` is also the number of spines, `share` that of switches with INA.
+    """The parameters that the figures vary. `leaves` is also the number of spines, `share` the share of INA switches.
 
-    Every job has `tasks` parameter servers (PSs), and as many workers of its own as `workers` says.
+    Every job has `tasks` parameter servers (PSs) and `workers` workers, which no other job uses.
     """
 
     jobs: int = 1
@@ -64,7 +63,7 @@ class AroSetting:
 
     @property
     def label(self) -> str:
-        """Jobs and tasks of each as in the paper's figures: 2J4T."""
+        """The numbers of jobs and of tasks per job in the notation of the paper's figures, such as 2J4T."""
         return f"{self.jobs}J{self.tasks}T"
 
     @property
@@ -109,7 +108,7 @@ LEVELS = 100
 ALPHA = 0.6
 TIME_LIMIT_S = 30.0
 GAP = 1e-3
-"""The relative gap to which rates of several tasks are to be proven optimal: a tenth of QSR's step."""
+"""The relative gap to which rates of several tasks have to be proven optimal: a tenth of QSR's step."""
 
 RatesBps = Mapping[int, list[float]]
 """By job number, the rates of its tasks; a task without a rate is left out."""
@@ -117,7 +116,7 @@ RatesBps = Mapping[int, list[float]]
 
 @dataclass(frozen=True)
 class Ask:
-    """The parameters of a scheme: a seed, APP's alpha, QSR's N (`levels`) and a time limit."""
+    """A scheme's parameters: a seed, APP's alpha, QSR's N (`levels`) and a time limit."""
 
     seed: int = 0
     alpha: float = ALPHA
@@ -127,7 +126,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Found:
-    """Rates, the seconds that finding them took, and the proven relative gap to the best; 1 where nothing is proven."""
+    """Rates, the seconds of planning, and the proven relative gap to the optimum; 1 where nothing is proven."""
 
     rates_bps: RatesBps
     seconds: float
@@ -138,13 +137,13 @@ Scheme = Callable[[Problem, Ask], Found]
 
 
 def planned(name: str, problem: Problem, ask: Ask) -> Found:
-    """The rates of a planner's plan, which is checked."""
+    """The rates of a planner's plan, which the checker has accepted."""
     options = Options(seed=ask.seed, time_limit_s=ask.time_limit_s, gap=GAP)
     return timed(lambda: METHODS[name].plan(problem, options))
 
 
 def literal(name: str, problem: Problem, ask: Ask) -> Found:
-    """The rates of the published model's plan, or rates of 0 where the time was too short for any plan."""
+    """The rates of the published model's plan, or rates of 0 where the time limit was too short to find one."""
     options = LiteralOptions(seed=ask.seed, levels=ask.levels, alpha=ask.alpha, time_limit_s=ask.time_limit_s)
     started = time.monotonic()
     try:
@@ -155,14 +154,14 @@ def literal(name: str, problem: Problem, ask: Ask) -> Found:
 
 
 def aro(problem: Problem, ask: Ask) -> Found:
-    """The optimum: of one task in closed form, without a limit of flows at a switch; of several by planner `aro`."""
+    """The optimum: in closed form for one task, without a limit of flows at a switch; by planner `aro` for several."""
     if sum(len(job.servers) for job in problem.jobs) == 1:
         return pruned(problem, ask, sro=False, app=False)
     return planned("aro", problem, ask)
 
 
 def pruned(problem: Problem, ask: Ask, *, sro: bool, app: bool) -> Found:
-    """The best rates after SRO, APP or both have pruned the choices, or without them."""
+    """The best rates after SRO, APP, both or neither have pruned the choices."""
     started = time.monotonic()
     options = SolverOptions(time_limit_s=ask.time_limit_s, gap=GAP, seed=ask.seed)
     found = accelerated(problem, options, sro=sro, alpha=ask.alpha if app else 1.0)
@@ -175,7 +174,7 @@ def pruned(problem: Problem, ask: Ask, *, sro: bool, app: bool) -> Found:
 
 
 def timed(plan: Callable[[], Plan]) -> Found:
-    """The rates of a plan, and the seconds that making it took."""
+    """The rates of a plan, and the planning time in seconds."""
     started = time.monotonic()
     made = plan()
     rates: dict[int, list[float]] = defaultdict(list)
@@ -186,7 +185,7 @@ def timed(plan: Callable[[], Plan]) -> Found:
 
 
 def quantised(found: Found, levels: int) -> Found:
-    """The rate of a single task in steps of a `levels`-th of a link; several tasks are left as they are."""
+    """A single task's rate, rounded down to multiples of 1 / `levels` of a link; several tasks keep their rates."""
     if [len(rates) for rates in found.rates_bps.values()] != [1]:
         return found
     step = CAPACITY_BPS / levels
@@ -210,7 +209,7 @@ SCHEMES: dict[str, Scheme] = {
 
 
 def compared() -> tuple[str, ...]:
-    """The schemes of Figures 7 to 10, and your own planners."""
+    """The schemes of Figures 7 to 10, and user-defined planners."""
     return (EXACT, "ARO-ACC", "RANDOM", "GRID", "AggTree", *own_planners())
 
 
@@ -248,7 +247,7 @@ def points(settings: Mapping[Any, AroSetting]) -> dict[Place, Trial]:
 
 
 def lines(request: Request, schemes: Iterable[str], **more: Value) -> dict[str, Trial]:
-    """Schemes with the keys of their trials; a quick request has a time limit of its own."""
+    """Schemes with the keys of their trials; a quick request has a different time limit."""
     limit: Trial = {"time_limit_s": QUICK_LIMIT_S} if request.quick else {}
     return {scheme: {"scheme": scheme, **more, **limit} for scheme in schemes}
 
@@ -258,7 +257,7 @@ def gbps(key: str, label: str) -> Quantity:
 
 
 def verdict(found: Findings, _: list[Statement]) -> str:
-    """VALID if all of ARO's results, which are called optimal, are proven to be, to `GAP`."""
+    """VALID if every result of ARO is proven optimal to within `GAP`."""
     gaps = (float(result["gap"]) for name, result in found.results.items() if f'"{EXACT}"' in name)
     return Verdict.UNPROVEN if any(gap > GAP * (1 + ROUNDING) for gap in gaps) else VALID
 
@@ -271,7 +270,7 @@ def aro_figure(
     draws: Draws = by_seed,
     leaves_out: str = "",
 ) -> SweptFigure:
-    """A figure of ARO's evaluation, of the trials of these charts."""
+    """A figure of ARO's evaluation, made from the trials of these charts."""
     kept = "aro-trials"
     return SweptFigure(
         f"aro-{name}", kept, measure, charted(charts), show, seeds, draws, verdict, leaves_out=leaves_out

@@ -1,7 +1,7 @@
 """`inakit reproduce collectives planners`: collectives and the planners beside them, by packets in virtual time.
 
-Every plan runs twice: on links that lose nothing, where it is held to its promises, and on links that lose 1 % of all
-packets, where its sums have to be exact.
+Every plan runs twice: on lossless links, where rates and times have to match the plan, and on links that lose 1 % of
+all packets, where its sums have to be exact.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GRADIENT_BYTES = 1000 * 4 * FRAGMENT.values
 PLACED_JOBS, PLACED_WORKERS = 6, 15
 LOSS = 0.01
 RATE_NEAR, TIME_NEAR = 0.03, 0.05
-"""By how much of what is planned the rate and the time of a plan may differ without losses."""
+"""The tolerated relative difference of the measured rate and time from the planned ones, without losses."""
 
 PLANNERS = (
     "ring", "halving-doubling", "double-tree", "hierarchical", "ps-sharded",
@@ -51,13 +51,13 @@ def whole_fabric(fabric: Fabric) -> Problem:
 
 
 def aro_default() -> Problem:
-    """ARO's default: 200 workers on a leaf-spine of 24 leaves and spines, of which 9 switches sum; 100 Gbit/s."""
+    """ARO's default: 200 workers on a leaf-spine of 24 leaves and 24 spines; 9 switches sum; links of 100 Gbit/s."""
     problem = SJST.problem(0)
     return replace(problem, jobs=tuple(replace(job, gradient_bytes=GRADIENT_BYTES) for job in problem.jobs))
 
 
 def placed(by: str) -> Problem:
-    """Equal jobs on a fat-tree of 8 ports, which come at the same time and get their hosts by a placement."""
+    """Equal jobs that arrive at the same time on a fat-tree of 8 ports; a placement assigns their hosts."""
     fabric = fat_tree(8)
     queue = [QueuedJob(number, PLACED_WORKERS, GRADIENT_BYTES) for number in range(1, PLACED_JOBS + 1)]
     found = place_queue(fabric, queue, find_policy(by), FRAGMENT)
@@ -76,7 +76,7 @@ QUICK = ("leaf-spine 4x2", "fat-tree 4")
 
 
 def losing(fabric: Fabric, share: float) -> FaultPlan:
-    """Every direction of every link loses this share of its packets."""
+    """The fraction of packets that each direction of each link loses."""
     return FaultPlan(links=dict.fromkeys(fabric.capacities_bps, LinkFaults(drop=share)) if share else {})
 
 
@@ -100,14 +100,15 @@ def measure(trial: Trial) -> Result:
 
 
 def trial_of(network: str, planner: str, loss: float) -> Trial:
-    """The trial of a planner on a network whose links lose this share."""
+    """The trial of a planner on a network whose links lose this fraction of packets."""
     return {"network": network, "planner": planner, "loss": loss}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A planner on a network. `rate` and `time` are measured over planned values without losses, `slower` the time with
-    losses over that without. `verdict` and `lossy_verdict` are those of the runs, `exact` of both.
+    """A planner on a network. `rate` and `time` are measured values over planned ones, without losses; `slower` is the
+    time with losses over the time without. `verdict` and `lossy_verdict` belong to the two runs; `exact` is whether
+    both have exact sums.
     """
 
     network: str
@@ -122,7 +123,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether both runs are VALID and exact, and the one without losses keeps to the plan."""
+        """Whether both runs are VALID and exact, and the run without losses matches the plan."""
         near = abs(self.rate - 1) <= RATE_NEAR and abs(self.time - 1) <= TIME_NEAR
         return near and self.exact and (self.verdict, self.lossy_verdict) == (VALID, VALID)
 

@@ -1,8 +1,8 @@
-"""`inakit reproduce collectives crossover`: for which messages in-network aggregation beats end-host collectives.
+"""`inakit reproduce collectives crossover`: the message sizes at which in-network aggregation beats collectives.
 
-Time of an all-reduce over the size of the message, on fabrics of several oversubscriptions, by real packets in virtual
-time; of messages that are too long for that, what plans promise. INA appears with several numbers of aggregator slots,
-because slots bound its rate: no more than a window of fragments is summed in a round trip.
+The figure shows the time of an all-reduce over the message size, on fabrics of several oversubscriptions, by real
+packets in virtual time; for longer messages it shows the planned time. INA appears with several numbers of aggregator
+slots, because slots bound its rate: it sums at most a window of fragments per round trip.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ MEASURED, QUICK_MEASURED = (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20
 PLANNED = (1 << 22, 1 << 24, 1 << 26)
 """Messages in bytes; those above 1 MB are planned only."""
 SEEDS = (5, 2)
-"""Draws of hosts."""
+"""The number of random selections of hosts."""
 PROCESSES = 2
 NEAR = 0.1
-"""Measured times are near those of plans if they differ by no more than this share, by the median of a line."""
+"""The measured times of a line agree with its plans if their median relative difference is at most this."""
 
 INA = {"INA, 512 slots": 512, "INA, 128 slots": 128, "INA, 32 slots": 32}
-"""`aro` with so many aggregator slots in each switch, of which half are a window."""
+"""By line, the number of aggregator slots in each switch, for planner `aro`; the window is half of them."""
 COLLECTIVES = {
     name: name for name in ("ring", "halving-doubling", "double-tree", "hierarchical", "ps-sharded", "ring-random")
 }
@@ -98,9 +98,9 @@ def planned(trial: Trial) -> tuple[Problem, Plan]:
 
 
 def promised_s(trial: Trial) -> float:
-    """The time that the plan of a trial promises: that of its fragments, and of the last one's way and result.
+    """The planned time of a trial: that of sending all fragments, then of the last fragment's path and its result.
 
-    With few slots a plan's rate is not reached; what slots leave of it is a window of fragments in a round trip.
+    With few slots the plan's rate is not reached; the slots limit it to one window of fragments per round trip.
     """
     problem, plan = planned(trial)
     job = evaluate(problem, plan).jobs[1]
@@ -163,7 +163,7 @@ def show(found: Findings) -> Iterator[Part]:
 
 
 def panel(found: Findings, fabric: str, chart: Chart) -> Panel:
-    """Measured times, for longer messages predicted ones, and all predictions as dashes."""
+    """Measured times, predicted times for longer messages, and all predictions as dashes."""
     promised = {
         line: [1e6 * found.mean(chart.cell(line, place), "promised_s") for place in chart.places]
         for line in chart.lines
@@ -175,7 +175,7 @@ def panel(found: Findings, fabric: str, chart: Chart) -> Panel:
 
 
 def differences(found: Findings) -> dict[str, list[float]]:
-    """By line, how far the mean measured time of each of its points is from the promised one, as a share of it."""
+    """By line, the relative deviation of each point's mean measured time from the planned one."""
     cells: list[Trial] = [
         {"fabric": fabric, "bytes": size} for fabric in fabrics_of(found.request) for size in measured_at(found.request)
     ]
@@ -187,7 +187,7 @@ def differences(found: Findings) -> dict[str, list[float]]:
 
 
 def verdict(found: Findings, _: list[Statement]) -> str:
-    """VALID if times are near those of plans, and all runs by packets of end hosts are VALID.
+    """VALID if times agree with the plans and all runs of end-host collectives are VALID.
 
     With few slots INA does not reach its plans' rates.
     """
@@ -205,7 +205,7 @@ def size_name(message_bytes: Place) -> str:
 
 
 def times_table(found: Findings, fabric: str, chart: Chart) -> Table:
-    """A row for each line, a column for each message; stars mark what is planned only."""
+    """A row for each line, a column for each message; stars mark values that are planned only."""
     headings = (f"{size_name(place)}{'*' * (place in PLANNED)}" for place in chart.places)
     table = Table("", *headings, title=f"time (µs), {fabric} (* planned)")
     for line, times in found.curves(chart).items():
@@ -214,7 +214,7 @@ def times_table(found: Findings, fabric: str, chart: Chart) -> Table:
 
 
 def wins_table(found: Findings, fabric: str, chart: Chart) -> Table:
-    """How many times the quickest collective's time is that of INA, with its interval: above 1 INA wins."""
+    """The quickest collective's time over INA's, with its interval: INA is faster where it is above 1."""
     table = Table("", *map(size_name, chart.places), title=f"quickest collective over INA, {fabric}")
     for line in INA:
         table.add_row(line, *(interval(ratio(found, chart, line, place)) for place in chart.places))
@@ -225,7 +225,7 @@ def wins_table(found: Findings, fabric: str, chart: Chart) -> Table:
 
 
 def ratio(found: Findings, chart: Chart, line: str, place: Place) -> Estimate:
-    """The time of the quickest collective that knows the racks, over that of an INA line; interval over seeds."""
+    """The time of the quickest rack-aware collective over the time of an INA line; the interval is over seeds."""
     informed = [name for name in COLLECTIVES if name != "ring-random"]
     own, *others = (found.of(chart.cell(name, place), "seconds") for name in (line, *informed))
     return estimate([min(times) / mine for mine, *times in zip(own, *others, strict=True)])
@@ -238,7 +238,7 @@ def interval(value: Estimate) -> str:
 
 
 def bytes_table(found: Findings, fabric: str, chart: Chart) -> Table:
-    """Traffic for the largest measured message, by line: bus bandwidth, bytes on links of hosts and of the core."""
+    """Traffic of the largest measured message, by line: bus bandwidth, bytes on host links and on core links."""
     place = measured_at(found.request)[-1]
     title = f"{size_name(place)}, {fabric}"
     table = Table("", "busbw (Gbit/s)", "links of hosts (MB)", "core (MB)", "sent again", title=title)

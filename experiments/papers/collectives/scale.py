@@ -1,8 +1,8 @@
 """`inakit reproduce collectives scale`: the time of a short all-reduce over the number of workers, up to 1,024.
 
 Leaf-spines with 32 hosts under a leaf and 8 spines, without oversubscription; all hosts but one, the PS, and those
-beyond the number of workers take part, rack by rack. Every run is by packets in virtual time, but the longest rings,
-whose 2 (n - 1) steps wait for one another: these are planned only.
+beyond the number of workers take part, rack by rack. Runs are simulated packet by packet in virtual time, except the
+longest rings: their 2 (n - 1) steps depend on each other, so only their plans are evaluated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LINK_BPS, LINK_DELAY_S = 100e9, 1e-6
 LONGEST_RING = 256
 """Rings of more workers are planned only: with 1,024 workers a ring has 2,046 steps."""
 NEAR = 0.05
-"""Measured times are near those of plans if they differ by no more than this share."""
+"""A measured time agrees with its plan if it differs by at most this fraction of it."""
 
 PLANNERS = {
     "aro": Style(RED, "o"),
@@ -50,7 +50,7 @@ PLANNERS = {
 
 
 def problem_of(workers: int) -> Problem:
-    """One job on the first hosts; the very first is the PS."""
+    """One job on the first hosts; the first host is the PS."""
     bare = leaf_spine(workers // HOSTS_PER_LEAF + 1, SPINES, HOSTS_PER_LEAF, capacity_bps=LINK_BPS, oversubscription=1)
     fabric = with_delay(bare, LINK_DELAY_S)
     server, *others = (host.name for host in fabric.hosts)
@@ -58,7 +58,7 @@ def problem_of(workers: int) -> Problem:
 
 
 def is_planned_only(planner: str, workers: int) -> bool:
-    """Whether a point is not measured."""
+    """Whether a point is planned only, without a measurement."""
     return planner == "ring" and workers > LONGEST_RING
 
 
@@ -100,19 +100,19 @@ def show(found: Findings) -> Iterator[Part]:
 
 
 def time_of(result: Result, planner: str, workers: Place) -> str:
-    """The time of a planner with so many workers, and its difference from that of the plan."""
+    """The time of a planner for this number of workers, and its difference from the planned time."""
     seconds, promised_s = float(result["seconds"]), float(result["promised_s"])
     said = "planned" if is_planned_only(planner, int(workers)) else f"{seconds / promised_s - 1:+.1%}"
     return f"{1e6 * seconds:,.1f} ({said})"
 
 
 def holds(result: Result) -> bool:
-    """Whether a run is VALID, and its time near that of its plan."""
+    """Whether a run is VALID and its time agrees with its plan."""
     return bool(result["valid"]) and abs(float(result["seconds"]) / float(result["promised_s"]) - 1) <= NEAR
 
 
 def verdict(found: Findings, _: list[Statement]) -> str:
-    """VALID if all runs are, and times are near those of plans."""
+    """VALID if all runs are VALID and their times agree with the plans."""
     return VALID if all(map(holds, found.results.values())) else Verdict.DIFFERS
 
 

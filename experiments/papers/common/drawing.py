@@ -1,7 +1,7 @@
-"""Pictures of the papers' figures: panels beside each other with one legend, and the CSV of exactly their points.
+"""Pictures of the papers' figures: panels side by side with one legend, and a CSV of exactly their points.
 
-A `Panel` is data; its picture and its CSV are made of it and of nothing else. Panels are lines, bars or violins, each
-with intervals, the paper's values and planned values.
+A `Panel` is data; its picture and its CSV use no other data. Panels show lines, bars or violins, each with intervals,
+the paper's values and planned values.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ LINES, BARS, VIOLINS = "lines", "bars", "violins"
 class Panel:
     """One pair of axes: `series` over `places`, drawn as lines, bars or violins.
 
-    `paper` has the values that the paper prints, `planned` those that plans promise: by line, then by place. `styles`
-    are those of lines that are no methods. `log` names the logarithmic axes, as in "y" or "xy".
+    `paper` has the values that the paper prints, `planned` the planned values: by line, then by place. `styles` has the
+    styles of lines that are no methods. `log` names the logarithmic axes, as in "y" or "xy".
     """
 
     kind: str
@@ -61,19 +61,19 @@ class Panel:
 
 
 MOST_LETTERS = 56
-"""The largest number of letters of all names that stand side by side under an axis; longer names stand aslant."""
+"""The largest total length of the names under an axis, in letters; longer ones are rotated."""
 MARKER, BAR_MARKER = 9.5, 230.0
-"""In points: the size of the paper's markers, and the least width of all bars of a panel together with their gaps,
-from which follows how wide a marker may be so that it is no wider than its bar."""
+"""In points: the size of the paper's markers, and the least total width of a panel's bars and gaps, which limits a
+marker to the width of its bar."""
 FEWEST_DRAWS = 3
-"""The interval of fewer draws is so wide that the axes make no room for it: it is cut off at their edge."""
+"""With fewer draws, an interval does not widen the axes; it is cut off at their edge."""
 WIDEST, NARROWEST = 3.4, 1.3
 """The widths of the first and the last line, in points. The first is the widest, so that a later line which coincides
 with it leaves its edges visible."""
 MOST_DODGE, DODGE = 14.0, 2.5
-"""In points: how far the first and the last line's markers are moved apart at most, and those of two neighbours."""
+"""In points: the largest offset between the first and the last line's markers, and between two neighbours."""
 PAPER, INTERVAL_ID, CUT_OFF, PLANNED = "paper", "interval", "interval of few draws", "planned"
-"""The names of parts of a drawing in its SVG."""
+"""The ids of a drawing's parts in its SVG."""
 
 
 def draw_lines(panel: Panel, axes: Axes) -> None:
@@ -123,7 +123,7 @@ def draw_bars(panel: Panel, axes: Axes) -> None:
 
 
 def draw_violins(panel: Panel, axes: Axes) -> None:
-    """Draw a violin of the draws for each name, and a black line at their mean, with its interval.
+    """Draw a violin of the draws of each name, and a black line at their mean, with its interval.
 
     Draws that are all equal have no violin.
     """
@@ -161,19 +161,19 @@ KINDS: Mapping[str, Callable[[Panel, Axes], None]] = {
 
 
 def dodge(number: int, count: int) -> float:
-    """How many points to the right of its place the marker of line `number` of `count` stands."""
+    """The offset in points, to the right of its place, of the marker of line `number` of `count`."""
     step = min(DODGE, MOST_DODGE / max(1, count - 1))
     return step * (number - (count - 1) / 2)
 
 
 def line_width(number: int, count: int) -> float:
-    """The width of line `number` of `count`, in points: each is narrower than those that it is drawn over."""
+    """The width in points of line `number` of `count`; each line is narrower than the lines below it."""
     return WIDEST - (WIDEST - NARROWEST) * number / max(1, count - 1)
 
 
 @dataclass(frozen=True)
 class Pen:
-    """Draws in one colour, moved by `transform`, and widens the axes so that they contain what it draws."""
+    """Draws in one colour, moved by `transform`, and widens the axes to contain its drawings."""
 
     axes: Axes
     color: str
@@ -202,9 +202,9 @@ class Pen:
 
 
 def legend(panels: Sequence[Panel], interval: str = INTERVAL) -> list[Artist]:
-    """The legend's entries: all names that are not on an axis, then the paper's values, intervals and plans, if any.
+    """The legend's entries: all names that are not on an axis, then the paper's values, intervals and plans if present.
 
-    `interval` says what kind of intervals they are.
+    `interval` names the kind of intervals.
     """
     handles: dict[str, Artist] = {}
     for panel in sorted(panels, key=lambda panel: panel.kind != LINES):
@@ -223,7 +223,7 @@ def legend(panels: Sequence[Panel], interval: str = INTERVAL) -> list[Artist]:
 
 
 def handle(panel: Panel, name: str, width: float) -> Artist:
-    """The line or patch that stands for a name in the legend; `width` is that of its line, in points."""
+    """The line or patch of a name in the legend; `width` is its line width in points."""
     style = panel.style(name)
     if panel.kind == "lines":
         return Line2D([], [], color=style.color, linestyle=style.dash, marker=style.marker, linewidth=width, label=name)  # type: ignore[arg-type]
@@ -259,7 +259,7 @@ def point_rows(panel: Panel) -> Iterator[tuple[object, ...]]:
 
 
 PANEL_INCHES, ALONE_INCHES = (4.6, 3.7), (6.6, 4.0)
-"""Width and height of a panel that stands beside others, and of a single one."""
+"""The width and height of a panel beside others, and of a single panel."""
 MOST_COLUMNS = 3
 """The largest number of panels in a row."""
 LEGEND_INCHES, LETTER_INCHES = 0.7, 0.058
@@ -283,9 +283,9 @@ def draw_panel(panel: Panel, axes: Axes) -> None:
 
 
 def save(path: Path, *panels: Panel) -> None:
-    """Write the panels as PNG and SVG with one legend for all, and their points as CSV; `path` has no ending.
+    """Write the panels as PNG and SVG with one legend for all, and their points as CSV; `path` has no suffix.
 
-    Panels have their places from the first picture on, so that both are the same.
+    The layout of the first picture is reused, so that both pictures are the same.
     """
     canvas = figure(panels)
     with writing(path), rc_context({"svg.fonttype": "none"}):  # text stays text, which can be searched and edited
@@ -297,7 +297,7 @@ def save(path: Path, *panels: Panel) -> None:
 
 
 def figure(panels: Sequence[Panel]) -> Canvas:
-    """The panels beside each other, at most `MOST_COLUMNS` in a row, above their legend."""
+    """The panels side by side, at most `MOST_COLUMNS` in a row, above their legend."""
     columns = 2 if len(panels) == 4 else min(len(panels), MOST_COLUMNS)
     rows = -(-len(panels) // columns)
     panel_width, panel_height = PANEL_INCHES if len(panels) > 1 else ALONE_INCHES

@@ -1,6 +1,6 @@
-"""The runs behind an `EmulatedFigure`: each plan on a network of its own, watched, judged and kept in one run folder.
+"""The runs of an `EmulatedFigure`: each plan runs on a separate network, is judged, and is kept in one run folder.
 
-`run_plans` shows every plan's planned sending rate beside its measured one, as a table and as bars.
+`run_plans` shows every plan's planned and measured sending rates, as a table and as bars.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 class EmulatedRun:
     """One run of a figure. `setting` is its place in the figure, as the run's record keeps it.
 
-    `interferences` are done to the run on purpose. `queue_packets` is the length of the queue before every link.
-    `emulate` runs it where more is needed than a network of the problem's fabric with the plan's entries.
+    `interferences` disturb the run on purpose. `queue_packets` is the length of every link's queue. `emulate` replaces
+    the default run, a network of the problem's fabric with the plan's entries.
     """
 
     name: str
@@ -81,17 +81,17 @@ class EmulatedRuns:
         console.print(f"verdict: {styled(self.verdict)}", highlight=False)
         for reason in shortened(self.reasons):
             console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
-        console.print(f"everything of these runs: {self.folder.path}", highlight=False)
+        console.print(f"all files of these runs: {self.folder.path}", highlight=False)
         report_beside(self.folder.path, console)
 
 
 def kind_of(switch: str) -> str:
-    """The word for runs in a world in files and titles: "virtual" or "emulated"."""
+    """The kind of a world's runs, as file names and titles state it: "virtual" or "emulated"."""
     return "virtual" if is_virtual(switch) else "emulated"
 
 
 def name_in_world(name: str, switch: str) -> str:
-    """The name of a figure's kept runs in a world: those in virtual time are kept apart."""
+    """The name of a figure's kept runs in a world; runs in virtual time are kept separately."""
     return f"{name}-virtual" if is_virtual(switch) else name
 
 
@@ -102,10 +102,11 @@ def run_emulated(
     console: Console,
     note: Callable[[EmulatedRun, Outcome], None] = lambda *_: None,
 ) -> EmulatedRuns:
-    """Run one after another on the target that the request names; `run.json` is written before. Raises `InakitError`.
+    """Run all, one after another, on the request's target, after writing `run.json`. Raises `InakitError`.
 
-    Each run is printed, kept and given to `note` when it is done: a later one that fails takes nothing with it. Where
-    this machine does not carry the rates, all are slowed down by one factor; outcomes are given at the rates asked for.
+    Each finished run is printed, kept and passed to `note`, so a later failure loses no results. Where this machine
+    does not carry the rates, all runs are slowed down by one factor; outcomes are converted back to the requested
+    rates.
     """
     world = find_world(request.switch)
     check_results(request.results)
@@ -134,7 +135,7 @@ def run_emulated(
 
 
 def measured_by(run: EmulatedRun, scale: float, world: World, folder: RunFolder, progress: Progress) -> Outcome:
-    """Carry out a run that is slowed down, and keep its series; its outcome at the rates that were asked for."""
+    """Execute a slowed-down run and keep its series; return its outcome at the requested rates."""
     outcome = (run.emulate or measure)(run, world, folder, progress)
     outcome.write(folder, run.name)
     return replace(outcome, measured=as_described(outcome.measured, scale))
@@ -149,9 +150,9 @@ def words_of(outcome: Outcome) -> str:
 
 
 def scale_of(runs: Sequence[EmulatedRun], world: World, console: Console) -> float:
-    """The factor by which all runs are slowed down so that this machine carries them; it is printed unless it is 1.
+    """The factor on all rates with which this machine carries every run; it is printed unless it is 1.
 
-    It is 1 where a run has an `emulate` of its own, and in a world whose time is not this machine's.
+    It is 1 where a run has its own `emulate`, and in a world whose time is not this machine's.
     """
     if not in_real_time(world) or any(run.emulate for run in runs):
         return 1.0
@@ -159,7 +160,7 @@ def scale_of(runs: Sequence[EmulatedRun], world: World, console: Console) -> flo
     found = fit({heaviest.plan.method: heaviest}, world, console, panel=False)
     if found.scale < 1:
         line = (
-            f"slowed down to {found.scale:.3g} of their rates: links of {rate_words(found.link_bps)} at most are what "
+            f"slowed down to {found.scale:.3g} of their rates: links of at most {rate_words(found.link_bps)} are what "
         )
         console.print(f"{line}{world.name} carries here", highlight=False, soft_wrap=True)
     return found.scale
@@ -178,7 +179,7 @@ def slowed(run: EmulatedRun, scale: float) -> EmulatedRun:
 
 
 def measure(run: EmulatedRun, world: World, folder: RunFolder, progress: Progress) -> Outcome:
-    """Emulate one run. Raises `RunError` when a switch dies or the traffic stalls."""
+    """Emulate one run. Raises `RunError` if a switch exits or the traffic stalls."""
     asked = Run(
         run.prepared,
         options=run.options or ReliableOptions(),
@@ -190,7 +191,7 @@ def measure(run: EmulatedRun, world: World, folder: RunFolder, progress: Progres
 
 
 def keep_plan(run: EmulatedRun, folder: RunFolder) -> None:
-    """Write what a run is given, and what its plan puts on links, at the rates of the run. Raises `OutputError`."""
+    """Write a run's inputs and its planned link loads, at the rates of the run. Raises `OutputError`."""
     own = folder.path / run.name
     with writing(own):
         own.mkdir()
@@ -201,7 +202,7 @@ def keep_plan(run: EmulatedRun, folder: RunFolder) -> None:
 
 
 def new_record(runs: Sequence[EmulatedRun], world: World, scale: float) -> RunRecord:
-    """The record before anything runs; its fabric is the first run's, its scale the one to which all are slowed."""
+    """The record at the start: its fabric is the first run's, its scale the factor that slows down all runs."""
     return begin_record(
         runs[0].problem,
         scale=scale,
@@ -215,10 +216,10 @@ def new_record(runs: Sequence[EmulatedRun], world: World, scale: float) -> RunRe
 
 @dataclass(frozen=True)
 class EmulatedFigure:
-    """A figure of runs in a world. `name` is that of its run folder, in which its files are.
+    """A figure of runs in a world. `name` names its run folder, which holds its files.
 
-    `show` yields what is shown of them. `verdict` judges the runs and the statements. `leaves_out` says why planners of
-    one's own are not in the figure.
+    `show` yields the parts to present. `verdict` judges the runs and the statements. `leaves_out` is the reason why
+    user-defined planners are not in the figure.
     """
 
     name: str
@@ -228,7 +229,7 @@ class EmulatedFigure:
     leaves_out: str = ""
 
     def __call__(self, console: Console, request: Request) -> str:
-        """Run everything, print and draw the figure, and return its verdict."""
+        """Run all plans, print and draw the figure, and return its verdict."""
         done = run_emulated(self.name, self.runs(request), request, console)
         judged = present(console, done.folder.path / "figure", self.show(request, done))
         if self.leaves_out:
@@ -240,7 +241,7 @@ class EmulatedFigure:
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 102_400, 51_200
 
 NEAR = 0.05
-"""A measured rate confirms the planned one if it differs by at most this share of it."""
+"""A measured rate confirms the planned one if it differs by at most this fraction of it."""
 
 Planned = tuple[Problem, Mapping[str, Plan]]
 """A problem, and plans for it by the names of their planners."""
@@ -253,7 +254,7 @@ def is_near(measured: float, planned: float) -> bool:
 
 @dataclass(frozen=True)
 class RateRow:
-    """One plan on one network: its sending rate as planned and as measured, and whether all sums were exact."""
+    """One plan on one network: its planned and measured sending rates, and whether all sums were exact."""
 
     network: str
     planner: str
@@ -274,14 +275,14 @@ class RateRow:
 
 
 def bytes_of(request: Request) -> int:
-    """The gradient's size for a request; a quick one has half of it."""
+    """The gradient's size for a request; a quick request halves it."""
     return QUICK_GRADIENT_BYTES if request.quick else GRADIENT_BYTES
 
 
 def run_plans(
     figure: str, planned: Mapping[str, Planned], console: Console, request: Request
 ) -> tuple[list[RateRow], str]:
-    """Run all plans, which are given by network, and print their rates; the rows, and the worst verdict."""
+    """Run the plans of every network and print their rates; return the rows and the worst verdict."""
     rows, verdicts = [], []
     for network, (problem, plans) in planned.items():
         runs = [EmulatedRun(name, problem, with_headroom(problem, plan).plan) for name, plan in plans.items()]
@@ -311,7 +312,7 @@ def panel(rows: Sequence[RateRow]) -> Panel:
 
 
 def unit_of(rows: Sequence[RateRow]) -> tuple[str, float]:
-    """The unit in which the rates are shown, and how many bit/s it is."""
+    """The unit of the printed rates, and its value in bit/s."""
     return ("Gbit/s", 1e9) if max(row.planned_bps for row in rows) >= 1e9 else ("kbit/s", 1e3)
 
 

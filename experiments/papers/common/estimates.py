@@ -1,7 +1,7 @@
-"""Means over draws with their 95 % confidence intervals, as every figure shows them.
+"""Means over draws with their 95 % confidence intervals, which every figure shows.
 
-A draw is what one seed gives. The interval is Student's t interval of the mean over draws: with three draws, which some
-figures have, a bootstrap would be far too narrow. It says where the mean is, not where single draws are.
+A draw is the result of one seed. The interval is Student's t interval of the mean over draws: with three draws, as in
+some figures, a bootstrap interval would be far too narrow. It bounds the mean, not single draws.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ def estimate(draws: Sequence[float]) -> Estimate:
 
 
 def ratio_of_means(above: Sequence[float], below: Sequence[float]) -> Estimate:
-    """The mean of `above` over that of `below`, paired by draw; the interval follows from the delta method."""
+    """The mean of `above` over the mean of `below`, paired by draw; the interval follows from the delta method."""
     ratio, scale = fmean(above) / fmean(below), fmean(below)
     return estimate([ratio + (a - ratio * b) / scale for a, b in zip(above, below, strict=True)])
 
 
 def exact(value: float) -> Estimate:
-    """A value that was measured or computed once, so that it has no interval."""
+    """A value that was measured or computed once; it has no interval."""
     return estimate([value])
 
 
 def means(series: Series) -> dict[str, list[float]]:
-    """The means without intervals, as tables and statements take them."""
+    """The means without intervals, in the form for tables and statements."""
     return {name: [point.value for point in points] for name, points in series.items()}
 
 

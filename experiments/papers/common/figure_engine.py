@@ -1,8 +1,8 @@
-"""The form of a figure: what is measured where, and the parts that are shown of it; and the engine that runs it.
+"""Figures as data (trials, charts, parts of the output), and the engine that measures and presents them.
 
-A `SweptFigure` is measured cell by cell, once for every draw; an `EmulatedFigure` by runs in a world. Either yields its
-parts in the order in which a reader meets them: tables, sentences, statements to be judged, pictures, rows of a CSV
-file. Each part is printed, judged, drawn or written by its type, by `present` and nothing else.
+A `SweptFigure` is measured cell by cell, once for every draw; an `EmulatedFigure` by runs in a world. Both yield their
+parts in reading order: tables, sentences, statements to be judged, pictures, rows of a CSV file. Only `present` prints,
+judges, draws or writes a part, by its type.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def by_seed(cell: Trial, seeds: int) -> list[Trial]:
 
 
 def once(cell: Trial, _: int) -> list[Trial]:
-    """One trial: nothing is drawn."""
+    """One trial, without random draws."""
     return [cell]
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a panel shows: the `key` of results, in units of `unit`, and the label of its axis.
+    """The quantity of a panel: the `key` of its results, the `unit`, and the label of its axis.
 
     `of_mean` converts the mean and its interval further, given the cell.
     """
@@ -54,7 +54,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines of one quantity over places: what a panel draws and a table prints. Place and line together give a cell.
+    """Lines of one quantity over places, drawn by a panel and printed by a table. A place and a line give a cell.
 
     `heading` is the table's title; `kind`, `title`, `log`, `paper` and `styles` are those of the panel.
     """
@@ -70,7 +70,7 @@ class Chart:
     paper: Printed = field(default_factory=dict)
     styles: Mapping[str, Style] = field(default_factory=dict)
     column: str = ""
-    """The heading of the table's first column, where it is not the label of the axis."""
+    """The heading of the table's first column, if it differs from the axis label."""
 
     @property
     def places(self) -> list[Place]:
@@ -82,7 +82,7 @@ class Chart:
         return {**self.points[place], **self.lines[line]}
 
     def lines_at(self, place: Place) -> Iterator[tuple[str, Trial]]:
-        """Each line, and its cell at a place."""
+        """Each line and its cell at a place."""
         return ((line, self.cell(line, place)) for line in self.lines)
 
     @property
@@ -93,7 +93,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Findings:
-    """The results of a figure's sweep, by `name_of` their trials. A cell's draws are its trials."""
+    """The results of a figure's sweep, keyed by the `name_of` of their trials. A cell's draws are its trials."""
 
     results: Mapping[str, Result]
     request: Request
@@ -101,7 +101,7 @@ class Findings:
     draws: Draws = by_seed
 
     def trials(self, cell: Trial) -> Sequence[Trial]:
-        """The trials of a cell, a draw each."""
+        """The trials of a cell, one for each draw."""
         return self.draws(cell, self.seeds)
 
     def result(self, trial: Trial) -> Result:
@@ -129,7 +129,7 @@ class Findings:
         }
 
     def curves(self, chart: Chart) -> dict[str, list[float]]:
-        """The means of each of a chart's lines, as tables and statements take them."""
+        """The means of each of a chart's lines, in the form for tables and statements."""
         return means(self.series(chart))
 
     def table(self, chart: Chart) -> Table:
@@ -137,7 +137,7 @@ class Findings:
         return value_table(chart.heading, chart.column or chart.axis, chart.places, self.curves(chart))
 
     def panel(self, chart: Chart) -> Panel:
-        """The chart as it is drawn."""
+        """The panel that draws the chart."""
         return Panel(
             chart.kind, chart.places, self.series(chart), chart.axis, chart.quantity.label, chart.title, chart.paper,
             log=chart.log, styles=chart.styles,
@@ -162,15 +162,16 @@ class Rows:
 
 
 Part = Table | NamedTable | str | list[Statement] | Picture | Rows
-"""A part of a figure. Tables and sentences are printed, statements are printed with what holds."""
+"""A part of a figure. Tables and sentences are printed; statements are printed with their verdicts."""
 
 
 @dataclass(frozen=True)
 class SweptFigure:
-    """A figure of a sweep. `name` is that of its files, `kept` that of the folder which keeps the results.
+    """A figure of a sweep. `name` names its files, `kept` the folder that keeps the results.
 
-    `cells` are what is measured and `show` what is shown. `seeds` are the numbers of draws, in full and quick.
-    `verdict` judges the results and the statements. `leaves_out` says why planners of one's own are not in the figure.
+    `cells` returns the cells to measure, `show` the parts to present. `seeds` has the numbers of draws, full and quick.
+    `verdict` judges the results and the statements. `leaves_out` is the reason why user-defined planners are not in the
+    figure.
     """
 
     name: str
@@ -185,7 +186,7 @@ class SweptFigure:
     leaves_out: str = ""
 
     def __call__(self, console: Console, request: Request) -> str:
-        """Measure what is not kept, print and draw the figure, and return its verdict."""
+        """Measure the missing trials, print and draw the figure, and return its verdict."""
         seeds = self.seeds[request.quick]
         trials = [trial for cell in self.cells(request) for trial in self.draws(cell, seeds)]
         trials.sort(key=lambda trial: int(trial.get("seed", 0)))  # an unfinished figure has whole draws
@@ -203,7 +204,7 @@ def charted(charts: Callable[[Request], Sequence[Chart]]) -> Callable[[Request],
 
 
 def present(console: Console, path: Path, parts: Iterable[Part]) -> list[Statement]:
-    """Print, judge and draw the parts of a figure in their order; all statements. `path` has no ending."""
+    """Print, judge and draw the parts of a figure in order; return all statements. `path` has no suffix."""
     judged: list[Statement] = []
     for part in parts:
         if isinstance(part, Picture):

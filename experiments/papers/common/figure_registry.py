@@ -1,7 +1,7 @@
 """The registry of the papers' figures: each is one command, `inakit reproduce PAPER FIGURE`.
 
 A new figure is a line in `experiments/papers/figures.csv`, and an entry of `FIGURES` in the module that the line names.
-A `Request` says how a figure is run. Planners of one's own take part where a figure compares planners.
+A `Request` says how to run a figure. User-defined planners take part in every figure that compares planners.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from inakit.traffic.measure.verdict import Verdict, worst_of
 class Request:
     """How a figure is run: `results` is the folder for its files, `quick` asks for its cheaper variant.
 
-    `switch` is a world, or auto. `scale` is that of rates and sizes, 1 for the paper's own; None is the figure's own.
+    `switch` is a world, or auto. `scale` multiplies rates and sizes: 1 for the paper's own, None for the figure's
+    default.
     """
 
     results: Path = Path("results")
@@ -35,7 +36,7 @@ class Request:
 
 
 Run = Callable[[Console, Request], str]
-"""Runs a figure: prints it, leaves its files in the results, and returns the verdict."""
+"""Runs a figure: prints it, writes its files to the results, and returns the verdict."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,13 @@ class Figure:
     scales: bool = False
 
     def check(self, request: Request) -> None:
-        """Raise `InputError` for a scale that is not positive, or that the figure has no use for."""
+        """Raise `InputError` for a scale that is not positive, or for a figure whose scale is fixed."""
         if request.scale is None:
             return
         if not self.scales:
-            raise InputError(f"--scale {request.scale:g}: the figure '{self.summary}' has only one; leave it away")
+            raise InputError(
+                f"--scale {request.scale:g}: the figure '{self.summary}' has a fixed scale; omit the option"
+            )
         if not request.scale > 0:
             raise InputError(f"--scale {request.scale:g}: it must be greater than 0, such as 1/100")
 
@@ -68,12 +71,12 @@ COMPARES_VARIANTS = "it compares a method's own variants"
 
 
 def own_planners() -> tuple[str, ...]:
-    """The names of the planners of one's own that can be used; their code is run to know that."""
+    """The names of the usable user-defined planners; their code is imported to check them."""
     return tuple(name for name in OWN if not wrong_with(name))
 
 
 def wrong_with(name: str) -> str:
-    """Why a planner of one's own cannot be used; empty where it can."""
+    """The reason why a user-defined planner cannot be used; empty if it can."""
     try:
         OWN[name].method  # noqa: B018, it runs the planner's code
     except InputError as error:
@@ -82,20 +85,20 @@ def wrong_with(name: str) -> str:
 
 
 def print_unusable(console: Console) -> None:
-    """Print a line for each planner of one's own that cannot be used."""
+    """Print a line for each user-defined planner that cannot be used."""
     for name in OWN:
         if wrong := wrong_with(name):
             console.print(f"not in this figure: {name}: {wrong}", highlight=False, markup=False, soft_wrap=True)
 
 
 def leave_out(console: Console, why: str) -> None:
-    """Print that the planners of one's own are not in this figure, and why; print nothing where there are none."""
+    """Print that user-defined planners are not in this figure, and why; print nothing if there are none."""
     if names := own_planners():
         console.print(f"not in this figure: {', '.join(names)} ({why})", highlight=False, soft_wrap=True)
 
 
 LISTED = Path(__file__).parents[1] / "figures.csv"
-"""By paper and figure: its module, how it runs (simulated, by packets, or by packets at any scale), and a summary."""
+"""By paper and figure: the module, the kind of run (simulated, by packets, by packets at any scale), a summary."""
 
 
 def read_figures() -> dict[str, dict[str, Figure]]:
@@ -110,7 +113,7 @@ def read_figures() -> dict[str, dict[str, Figure]]:
 
 
 def run_listed(module: str, name: str, console: Console, request: Request) -> str:
-    """Run a figure of a module, which is imported only now."""
+    """Run a figure of a module, which is imported when the figure runs."""
     verdict: str = import_module(f"inakit.experiments.papers.{module}").FIGURES[name](console, request)
     return verdict
 
@@ -136,7 +139,7 @@ def figures(paper: str | None = None) -> Iterator[tuple[str, Figure]]:
 def run_simulated(paper: str, console: Console, request: Request) -> str:
     """Run all simulated figures of a paper and return their worst verdict. Raises `InputError` if there are none.
 
-    A figure that fails says why, and the others are run.
+    A figure that fails is reported with its reason, and the others still run.
     """
     verdicts = []
     for name, figure in figures_of(paper).items():

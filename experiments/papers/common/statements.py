@@ -25,7 +25,7 @@ def value_table(title: str, axis: str, places: Sequence[object], values: Mapping
 
 
 def number(value: float | None) -> str:
-    """A value with three digits, or all that it has before the point; "-" for None."""
+    """A value with three significant digits, or all digits before the point; "-" for None."""
     return "-" if value is None else f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
@@ -37,8 +37,8 @@ def beside_paper(
 ) -> Table:
     """A table of the paper's values beside ours. A row has a name, the paper's value or None, ours, and our deviation.
 
-    The deviation is left out where no row has one. `forms` format values, and the ratio of ours to the paper's; an
-    empty one is that of `number`.
+    The deviation column is omitted if no row has a deviation. `forms` are the formats of values and of the ratio of
+    ours to the paper's; an empty one stands for `number`.
     """
     every = list(rows)
     table = Table(heading, "paper", "ours", "ratio", *["sd"][: len(every[0]) - 3], title=title)
@@ -49,20 +49,20 @@ def beside_paper(
 
 
 def formatted(value: float | None, form: str) -> str:
-    """A value in a format such as `.2f`; without one as `number` gives it, and "-" for None."""
+    """A value in a format such as `.2f`, or as `number` formats it if the format is empty; "-" for None."""
     return number(value) if value is None or not form else format(value, form)
 
 
 ABOUT = 0.1
-"""A value is about the paper's if it differs by at most this share of it."""
+"""A value agrees with the paper's if it differs by at most this fraction of it."""
 WAVER = 0.02
-"""The tolerance of trends and orders: a rising curve may fall by this share in between, and neighbours in an order may
-be swapped by it."""
+"""The tolerance of trends and orders: a rising curve may fall by this fraction in between, and neighbours in an order
+may be swapped by up to this fraction."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of the paper, or an order of its curves; our values, and whether they confirm it."""
+    """A sentence of the paper, or an order of its curves, with our values and whether they confirm it."""
 
     says: str
     ours: str
@@ -108,7 +108,7 @@ def is_level(says: str, values: Sequence[float]) -> Statement:
 
 
 def crosses(says: str, values: Sequence[float], other: Sequence[float]) -> Statement:
-    """The statement that values begin below the other ones and end above them."""
+    """The statement that values begin below the other curve and end above it."""
     ours = f"{values[0]:.3g} to {values[-1]:.3g}, the other {other[0]:.3g} to {other[-1]:.3g}"
     return Statement(says, ours, values[0] < other[0] and values[-1] > other[-1])
 
@@ -118,9 +118,9 @@ Curves = Mapping[str, Sequence[float]]
 
 
 def in_order(says: str, highest_first: Sequence[str], curves: Curves, places: Sequence[object]) -> Iterator[Statement]:
-    """One statement for each two neighbours of an order: the former has the higher value at every place.
+    """One statement for each pair of neighbours of an order: the first has the higher value at every place.
 
-    A statement that differs names the places where it is the other way round by more than 2 %.
+    A statement that differs names the places where the order is reversed by more than 2 %.
     """
     for upper, lower in pairwise(highest_first):
         yield is_over(f"{says}: {upper} above {lower}", (curves[upper], curves[lower]), places)
@@ -164,7 +164,7 @@ def compared(found: tuple[object, float, float], ours_first: bool) -> str:
 
 
 def shown(values: Iterable[float]) -> str:
-    """The values in a row, with three digits each."""
+    """The values in a row, with three significant digits each."""
     return ", ".join(f"{value:.3g}" for value in values)
 
 

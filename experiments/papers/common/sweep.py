@@ -1,4 +1,4 @@
-"""The sweeps behind the papers' figures: results that are kept are not measured again."""
+"""The sweeps of the papers' figures; kept results are not measured again."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ CODE = (
     "experiments/run",
     "experiments/worlds",
 )
-"""The code on which results depend, beside that of the paper's own room, and of a planner of one's own."""
+"""The code on which results depend, in addition to the paper's own and that of user-defined planners."""
 
 PAPERS = ROOT / "experiments" / "papers"
 
 Value = str | int | float
 Trial = Mapping[str, Value]
-"""One measurement that is asked for: {"network": "fattree", "scheme": "aro", "workers": 90, "seed": 3}."""
+"""A requested measurement: {"network": "fattree", "scheme": "aro", "workers": 90, "seed": 3}."""
 Result = Mapping[str, Value]
-"""What a measurement gives: {"rate_bps": 5.2e9, "seconds": 0.01}."""
+"""The result of a measurement: {"rate_bps": 5.2e9, "seconds": 0.01}."""
 
 
 def sweep(
@@ -45,10 +45,10 @@ def sweep(
     console: Console,
     processes: int = 1,
 ) -> dict[str, Result]:
-    """Measure the trials that `folder` does not keep; the results of all trials, by `name_of` each.
+    """Measure the trials that `folder` does not keep; return the results of all trials, keyed by `name_of`.
 
-    With several processes `measure` has to be a function of a module. A result whose `verdict` is not VALID does not
-    count, and is measured again. Raises `RunError` for a trial that failed, after the others.
+    With several processes, `measure` has to be a module-level function. A result whose `verdict` is not VALID is
+    discarded and measured again. Raises `RunError` for a failed trial, after the other trials.
     """
     code, kept, run = code_of(measure), Kept(folder), partial(row_of, measure, OWN.added)
     calls = {
@@ -63,21 +63,19 @@ def sweep(
         return {name: result_of(name, found[call.key]) for name, call in calls.items()}
     except RunError as error:
         done = sum(finished.row is not None for finished in found.values())
-        error.add_note(
-            f"{done} of {len(found)} trials are kept in {folder}, and the same command tries the others again"
-        )
+        error.add_note(f"{done} of {len(found)} trials are kept in {folder}; the same command runs the others again")
         raise
 
 
 def row_of(measure: Callable[[Trial], Result], added: Iterable[str], trial: Trial) -> dict[str, Value]:
-    """The result of a trial, in a process that may not know yet which planners were `added` by their paths."""
+    """The result of a trial, in a process that first registers the planners `added` by their paths."""
     for path in added:
         OWN.add(path)
     return dict(measure(trial))
 
 
 def counts(finished: Finished | None) -> bool:
-    """Whether a trial has a result that counts."""
+    """Whether a trial has a valid result."""
     return finished is not None and finished.row is not None and finished.row.get("verdict", VALID) == VALID
 
 
@@ -89,9 +87,9 @@ def result_of(name: str, finished: Finished) -> Result:
 
 
 def code_of(measure: Callable[[Trial], Result]) -> str:
-    """The version of the code that a measurement runs: the kit's, and that of its function's paper.
+    """The version of the code that a measurement runs: the kit's and its paper's.
 
-    A paper is a folder, or a file beside others, which may import from each other.
+    A paper is a folder or a single file beside others; these files can import from each other.
     """
     function = measure.func if isinstance(measure, partial) else measure
     file = sys.modules[getattr(function, "__module__", type(function).__module__)].__file__
@@ -101,10 +99,10 @@ def code_of(measure: Callable[[Trial], Result]) -> str:
 
 
 def own_code(trial: Trial) -> list[str]:
-    """The code of the planners of one's own that a trial names."""
+    """The code of the user-defined planners that a trial names."""
     return [OWN[value].sha256 for value in trial.values() if isinstance(value, str) and value in OWN]
 
 
 def name_of(trial: Trial) -> str:
-    """A trial as a text that is the same for equal trials."""
+    """A trial as text; equal trials have the same text."""
     return json.dumps(trial, sort_keys=True)

@@ -1,11 +1,11 @@
 """GOAT's Figure 13 by real packets: the traffic on all links over the spread of the workers' rates, by slot policy.
 
 The paper computes the figure (section IV-C). Here its testbed (section IV-B) is emulated: three switches with 20 MB
-each for the 44 MB of ResNet-18, which makes 116 slots for a gradient of 256 fragments. What decides is how many
-fragments a worker may be ahead of the slowest one. The paper's workers send at their rates whatever results come back,
-so here a window is the whole gradient, and no timeout is shorter than stragglers are late. With windows of 16 and 32,
-far fewer than slots, ATP and ESA stay below GOAT; with 64 ATP is above it, with 128 both are. Packets that are sent
-again count, so that ATP and ESA may cause more traffic than no aggregation at all.
+each for the 44 MB of ResNet-18, which makes 116 slots for a gradient of 256 fragments. The result depends on the number
+of fragments that a worker can be ahead of the slowest one. The paper's workers send at their rates without waiting for
+results, so here a window is the whole gradient, and every timeout is longer than the stragglers' delay. With windows of
+16 and 32, far fewer than slots, ATP and ESA stay below GOAT; with 64 ATP is above it, with 128 both are.
+Retransmissions count, so that ATP and ESA can cause more traffic than no aggregation.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from inakit.traffic.measure.verdict import VALID
 from inakit.traffic.wire.packet_format import FRAGMENT, Event
 
 FRAGMENTS = SHARED_WINDOW
-"""The fragments of a gradient: as many as may be on their way at once where slots are shared."""
+"""The fragments of a gradient, which is also the window where slots are shared."""
 SLOTS = FRAGMENTS * 20 // 44
 """The slots of a switch: as large a part of a gradient as its 20 MB are of ResNet-18's 44 MB (section IV-B)."""
 CAPACITY_BPS = 20e6
 RATE_BPS = 1.3e6
-"""A worker's mean rate, 500 fragments a second. Unaggregated, eight of them still fit the link to the PS, so that no
-queue adds to the spread."""
+"""A worker's mean rate, 500 fragments a second. Eight unaggregated flows of this rate fit the link to the PS, so that
+no queue adds to the spread."""
 SPREADS, QUICK_SPREADS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), (0.0, 0.2, 0.4)
 WINDOWS = (16, 32, 64, 128, FRAGMENTS)
 WINDOWS_SPREAD = 0.2
 """The paper's own spread (section IV-C), at which windows are compared."""
 DRAWS = 3
-"""Draws of the workers' rates, each of which is measured with every policy."""
+"""The number of draws of the workers' rates; each is measured with every policy."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class AsynchronyRun:
 
 
 def settings(*, quick: bool) -> Iterator[AsynchronyRun]:
-    """Every spread with every policy; then, unless `quick`, narrower windows. Equal rates are drawn only once."""
+    """Every spread with every policy, then, unless `quick`, smaller windows. Equal rates are drawn only once."""
     policies = [*(policy for policy in PLANS if policy != "shadow-copy" or not quick), *own_planners()]
     for spread in QUICK_SPREADS if quick else SPREADS:
         for policy in policies:
@@ -88,7 +88,7 @@ def settings(*, quick: bool) -> Iterator[AsynchronyRun]:
 
 
 def testbed() -> Problem:
-    """GOAT's testbed with a job of eight workers for one iteration: in a second one ATP's windows would have shrunk."""
+    """GOAT's testbed with a job of eight workers, for one iteration: in a second one ATP's windows would be smaller."""
     fabric = with_aggregators(goat_testbed(capacity_bps=CAPACITY_BPS), slots=SLOTS)
     workers = tuple(host.name for host in fabric.hosts if host.name != "ps")
     job = Job(1, workers, ("ps",), FRAGMENTS * 4 * FRAGMENT.values)
@@ -99,16 +99,16 @@ PLANS: dict[str, Callable[[Problem], Plan]] = {
     **{name: SCHEMES[name] for name in ("atp", "esa", "goat")},
     "shadow-copy": everywhere("shadow-copy"),
 }
-"""The plans that are compared. Shadow copies (SwitchML's, here below a PS) are not in the paper's figure: they never
-let a worker be ahead by more fragments than it has slots."""
+"""The plans that are compared. Shadow copies (SwitchML's, here below a PS) are not in the paper's figure: with them a
+worker's lead never exceeds its number of slots."""
 
 
 @dataclass(frozen=True)
 class AsynchronyPoint:
-    """The figures of one run; bytes are those of whole frames.
+    """The figures of one run; bytes count whole frames.
 
-    `transfers` is how many links a fragment crosses on average, by all its packets and those sent again. `collisions`
-    counts fragments that found their slot taken and went on alone or evicted what was there.
+    `transfers` is the mean number of links that a fragment's packets cross, retransmissions included. `collisions`
+    counts fragments that found their slot taken and went on alone or evicted its contents.
     """
 
     policy: str
@@ -128,7 +128,7 @@ class AsynchronyPoint:
 
 @dataclass(frozen=True)
 class Mean:
-    """The runs of one place in the figure, of which only valid ones count; `runs` is the number of all."""
+    """The runs of one place in the figure; `runs` is the number of all runs, the other fields use valid ones only."""
 
     policy: str
     spread: float
@@ -146,7 +146,7 @@ class Mean:
 
 
 def means(points: Iterable[AsynchronyPoint]) -> list[Mean]:
-    """A mean for each place in the figure, in the order in which the places first occur."""
+    """A mean for each place in the figure, in the order of first occurrence."""
     places: dict[tuple[str, float, int], list[AsynchronyPoint]] = {}
     for point in points:
         places.setdefault((point.policy, point.spread, point.window), []).append(point)
@@ -162,7 +162,7 @@ def over_spread(points: Sequence[AsynchronyPoint]) -> list[Mean]:
 
 
 def over_window(points: Sequence[AsynchronyPoint]) -> list[Mean]:
-    """The means at the spread at which several windows were measured, by window; empty where none were."""
+    """By window, the means at the spread at which several windows were measured; empty if there are none."""
     widest = max(point.window for point in points)
     spreads = {point.spread for point in points if point.window < widest}
     return sorted(means(point for point in points if point.spread in spreads), key=lambda mean: mean.window)
@@ -193,7 +193,7 @@ def means_table(axis: str, found: Sequence[Mean]) -> Table:
 
 
 def transfers_over_spread(points: Sequence[AsynchronyPoint]) -> dict[str, dict[float, float]]:
-    """For each policy, how many links a fragment crosses by the valid runs, by spread, for the widest window."""
+    """By policy and spread, the mean number of links that a fragment crosses in valid runs, for the largest window."""
     found: dict[str, dict[float, float]] = {}
     for mean in over_spread(points):
         if mean.valid:
@@ -202,7 +202,7 @@ def transfers_over_spread(points: Sequence[AsynchronyPoint]) -> dict[str, dict[f
 
 
 def conclusion(points: Sequence[AsynchronyPoint]) -> Iterator[str]:
-    """A sentence for each policy: its overhead at the largest spread compared with that at equal rates."""
+    """A sentence for each policy: its overhead at the largest spread compared with the overhead at equal rates."""
     for policy, curve in transfers_over_spread(points).items():
         first, (spread, last) = next(iter(curve.values())), list(curve.items())[-1]
         change = f"{last / first - 1:+.0%}"
@@ -210,7 +210,7 @@ def conclusion(points: Sequence[AsynchronyPoint]) -> Iterator[str]:
 
 
 def said(points: Sequence[AsynchronyPoint]) -> Iterator[Statement]:
-    """The text's sentences about Figure 13, for the widest window."""
+    """The text's sentences about Figure 13, for the largest window."""
     found = {policy: list(curve.values()) for policy, curve in transfers_over_spread(points).items()}
     for policy in ("esa", "atp"):
         if "goat" in found and policy in found:
@@ -224,9 +224,9 @@ NOTHING_SUMMED = "no aggregation"
 
 
 def panels(points: Sequence[AsynchronyPoint], unaggregated: int) -> list[Panel]:
-    """The paper's figure, the PS ingress beside it, and, if several windows were measured, the overhead over windows.
+    """The paper's figure, the PS ingress, and, if several windows were measured, the overhead over windows.
 
-    `unaggregated` is how many links a fragment crosses without any aggregation, which is drawn as a line.
+    `unaggregated` is the number of links that a fragment crosses without aggregation; it is drawn as a line.
     """
     spreads, windows = over_spread(points), over_window(points)
     overhead, ingress = (
@@ -255,10 +255,10 @@ def series_of(found: Sequence[Mean], axis: str, value: Callable[[AsynchronyPoint
 
 
 def show(request: Request, done: EmulatedRuns) -> Iterator[Part]:
-    """The points as `points.csv`, the figure, its tables, and what they say."""
+    """The points as `points.csv`, the figure, its tables, and its statements."""
     points = [point(*each) for each in zip(settings(quick=request.quick), done.outcomes, strict=True)]
     yield Rows("points.csv", [column.name for column in fields(AsynchronyPoint)], map(astuple, points))
-    # Without any aggregation each worker's fragment crosses three links to the PS.
+    # Without aggregation each worker's fragment crosses three links to the PS.
     yield Picture(panels(points, 3 * len(testbed().jobs[0].workers)))
     for axis, found in (("spread", over_spread(points)), ("window", over_window(points))):
         if found:

@@ -1,7 +1,7 @@
 """GOAT's Figures 10 to 13: GOAT, ESA, ATP and Geryon on a leaf-spine and a fat-tree, under asynchronous arrival.
 
-What the paper leaves open is chosen, or shown both ways, as `goat.md` beside this folder explains: workers' rates have
-a mean of half a link's; ESA and ATP sum on the shortest path to the PS, or go by the nearest programmable switch.
+The note `goat.md` explains the choices that the paper leaves open: workers' rates have a mean of half a link's; ESA and
+ATP sum on the shortest path to the PS, or take a path through the nearest programmable switch (both are shown).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NETWORKS: dict[str, Callable[[], Fabric]] = {
 
 
 Way = list[tuple[str, int]]
-"""A way to the PS: the nodes after its beginning, each with the number of links until it."""
+"""A path to the PS: the nodes after the first one, each with the number of links up to it."""
 
 
 @dataclass(frozen=True)
@@ -89,17 +89,17 @@ class Drawn:
 
     @property
     def links(self) -> int:
-        """The number of links of all workers' shortest paths together."""
+        """The total number of links of all workers' shortest paths."""
         return sum(self.hops(worker, self.server) for worker in self.workers)
 
     def next_hop(self, node: str) -> str:
-        """One of the neighbours that are nearest to the PS, drawn by the seed and the node."""
+        """The next hop: one of the neighbours nearest to the PS, drawn by the seed and the node."""
         least = min(self.hops(peer, self.server) for peer in self.fabric.neighbors[node])
         nearest = [peer for peer in self.fabric.neighbors[node] if self.hops(peer, self.server) == least]
         return random.Random(f"{self.seed} {node}").choice(nearest)
 
     def way(self, node: str) -> Way:
-        """The way from a node to the PS by `next_hop`."""
+        """The path from a node to the PS by `next_hop`."""
         way: Way = []
         while node != self.server:
             node = self.next_hop(node)
@@ -107,9 +107,9 @@ class Drawn:
         return way
 
     def slot_tree(self, routing: str) -> SlotTree:
-        """The switches where ATP and ESA sum: all programmable ones that at least two workers pass.
+        """The switches where ATP and ESA sum: all programmable switches on the paths of at least two workers.
 
-        `routing` is a name of `ROUTINGS`. A worker's packets enter the tree at the first such switch on its way.
+        `routing` is a name of `ROUTINGS`. A worker's packets enter the tree at the first such switch on its path.
         """
         ways = [ROUTINGS[routing](self, worker) for worker in self.workers]
         passing = {switch: sum(any(node == switch for node, _ in way) for way in ways) for switch in self.switches}
@@ -124,7 +124,7 @@ class Drawn:
 
 
 def by_the_nearest(drawn: Drawn, worker: str) -> Way:
-    """The way by the nearest programmable switch, unless the PS is as near; from there a shortest path."""
+    """The path through the nearest programmable switch, then a shortest path; a shortest path if the PS is as near."""
     tor = drawn.fabric.tor_of(worker)
     near = min(drawn.switches, key=lambda s: (drawn.hops(worker, s), random.Random(f"{drawn.seed} {tor} {s}").random()))
     links = drawn.hops(worker, near)
@@ -145,7 +145,7 @@ def draw(network: str, workers: int, seed: int, share: float) -> Drawn:
 
 @cache
 def distances(fabric: str) -> dict[str, dict[str, int]]:
-    """The numbers of links between all nodes of one of `NETWORKS`, which is given by its fabric's name."""
+    """The distances in links between all nodes of one of `NETWORKS`, given by its fabric's name."""
     (found,) = [build() for build in NETWORKS.values() if build().name == fabric]
     graph = nx.Graph([(link.a, link.b) for link in found.links])
     return {node: dict(lengths) for node, lengths in nx.all_pairs_shortest_path_length(graph)}
@@ -153,12 +153,12 @@ def distances(fabric: str) -> dict[str, dict[str, int]]:
 
 MODEL_BYTES, MEMORY_BYTES, SHARE = 221e6, 64e6, 0.2
 SUB_MODELS = 14
-"""The number of sub-models, which are of equal size: four fit into a switch."""
+"""The number of sub-models of equal size; four fit into a switch."""
 MEAN_RATE, SLOWEST, SPREAD = 0.5, 0.01, 0.2
-"""A worker sends at a share of a link's rate, drawn from a normal distribution with this mean and spread (the paper's),
-and at least at the slowest share."""
+"""A worker sends at a share of a link's rate, drawn from a normal distribution with this mean and this spread (the
+paper's), and at least at the slowest share."""
 GRADIENT = LanedGradient(fragments=2210, slots=640, lanes=64)
-"""A model of 221 MB and memory of 64 MB in fragments of 100 kB; of finer ones the same share would be aggregated."""
+"""A model of 221 MB and memory of 64 MB, in fragments of 100 kB; finer fragments have the same aggregated share."""
 
 WORKERS = (20, 30, 35, 40, 45)
 SPREADS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -169,9 +169,9 @@ Scheme = Callable[[Drawn, FloatArray], Result]
 
 
 def goat(objective: str, drawn: Drawn, _rates: FloatArray) -> Result:
-    """GOAT with KRGS: every sum that a switch makes, and every gradient sent to the PS directly, arrives there once.
+    """GOAT with KRGS: every switch's sum, and every gradient sent to the PS directly, arrives at the PS once.
 
-    `objective` is the one that KRGS minimises, "traffic" or Eq. (4)'s "saved".
+    `objective` is KRGS's objective, "traffic" or Eq. (4)'s "saved".
     """
     gina = drawn.gina(np.full(SUB_MODELS, MODEL_BYTES / SUB_MODELS), MEMORY_BYTES)
     found, _ = schedule(gina, KrgsOptions(drawn.seed, ROUNDINGS, objective))
@@ -188,12 +188,12 @@ def shared(policy: str, routing: str, drawn: Drawn, rates: FloatArray) -> Result
 
 
 def geryon(drawn: Drawn, _rates: FloatArray) -> Result:
-    """Geryon: all gradients take shortest paths and are not summed."""
+    """Geryon: all gradients take shortest paths, without sums."""
     return metrics(drawn, drawn.links * MODEL_BYTES, len(drawn.workers) * MODEL_BYTES)
 
 
 def planned(name: str, drawn: Drawn, _rates: FloatArray) -> Result:
-    """A planner's plan, all of whose sums are complete: its slots are its own, as GOAT's, and wait for the slowest."""
+    """A planner's plan with complete sums only: like GOAT's, its slots are unshared and wait for the slowest worker."""
     job = Job(1, drawn.workers, (drawn.server,), int(MODEL_BYTES))
     problem = Problem(drawn.fabric, (job,), FRAGMENT)
     overhead = ingress = 0.0
@@ -206,7 +206,7 @@ def planned(name: str, drawn: Drawn, _rates: FloatArray) -> Result:
 
 
 def compared() -> tuple[str, ...]:
-    """The paper's schemes, in all their readings, and your own planners."""
+    """The paper's schemes in all readings, and user-defined planners."""
     return (*SCHEMES, *own_planners())
 
 
@@ -281,7 +281,7 @@ def measure(trial: Trial) -> Result:
 
 
 def draws(cell: Trial, seeds: int) -> list[Trial]:
-    """The trials of a cell. The spread of the rates changes only ESA and ATP; others do not depend on it."""
+    """The trials of a cell. The spread of the rates affects only ESA and ATP."""
     return by_seed(cell if cell["scheme"] in ASYNCHRONOUS else {**cell, "spread": SPREAD}, seeds)
 
 
@@ -309,7 +309,7 @@ def show(figure: SimulationChart, found: Findings) -> Iterator[Part]:
 def said_of_orders(
     figure: SimulationChart, curves: Mapping[str, Curves], places: Sequence[Place]
 ) -> Iterator[Statement]:
-    """The statements that GOAT is best everywhere, and that values which the text gives have the text's order."""
+    """The statements that GOAT is best everywhere, and that the values in the text have the text's order."""
     most = figure.metric == "aggregated"
     rivals = [name for name in SCHEMES if not name.startswith("GOAT") and not (most and name == "Geryon")]
     for network, own in curves.items():

@@ -26,19 +26,18 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 
 SUB_MODELS = 16
 ESA_PRIORITY = 16
-"""The priority of all fragments. A fragment that is refused halves the priority of the one that holds the slot, so that
-the next fragment preempts it."""
+"""The priority of all fragments. A refused fragment halves the priority of the slot's holder, so that the next fragment
+preempts it."""
 TICK_S = 0.004
-"""The endpoints' tick. The fewer fragments a worker sends in a tick, the nearer are those of workers with equal rates
-to arriving at the same time."""
+"""The endpoints' tick. With fewer fragments per tick, fragments of workers with equal rates arrive closer together."""
 MARGIN = 1.25
-"""Timeouts are longer by this factor than stragglers are late."""
+"""The ratio of timeouts to the stragglers' delay."""
 BACKOFFS = 4
-"""A run fails only after this many timeouts without any result."""
+"""The number of timeouts without a result after which a run fails."""
 
 
 def goat(problem: Problem) -> Plan:
-    """GOAT's plan: each sub-model is summed at the switches that KRGS chooses, to which all workers send it."""
+    """GOAT's plan: all workers send each sub-model to the switches that KRGS chooses, which sum it."""
     return METHODS["goat"].plan(problem, GoatOptions(sub_models=SUB_MODELS))
 
 
@@ -62,7 +61,7 @@ SCHEMES: dict[str, Callable[[Problem], Plan]] = {
 
 
 def compared() -> tuple[str, ...]:
-    """The paper's schemes and your own planners."""
+    """The paper's schemes and user-defined planners."""
     return (*SCHEMES, *own_planners())
 
 
@@ -77,7 +76,7 @@ def at_rate(plan: Plan, rate_bps: float) -> Plan:
 
 
 def patient(fragments: int, rate_bps: float, slowest: float) -> ReliableOptions:
-    """Options under which no timeout expires before the last fragment of the slowest worker has come.
+    """Options with which no timeout expires before the slowest worker's last fragment has arrived.
 
     A worker sends `fragments` fragments; the slowest sends at the share `slowest` of `rate_bps`.
     """
@@ -96,10 +95,10 @@ def patient(fragments: int, rate_bps: float, slowest: float) -> ReliableOptions:
 
 @dataclass
 class Paces(Interference):
-    """Lets each worker send at its share of the planned rate, whatever results come back.
+    """Lets each worker send at its share of the planned rate, without waiting for results.
 
-    `window` fragments of its gradient may be on their way, divided among its trees, and of no tree more than its slots
-    allow. `late` are workers that may fall behind: they wait for a slower one. Windows that shrink lower the rates.
+    At most `window` fragments of its gradient are in flight, divided among its trees and limited by each tree's slots.
+    `late` are workers that can fall behind because they wait for a slower one. Shrinking windows lower the rates.
     """
 
     shares: Mapping[str, float]
@@ -107,7 +106,7 @@ class Paces(Interference):
     late: frozenset[str]
 
     def excuses(self, scene: Scene) -> Excuses:
-        """Late workers, and rates other than planned."""
+        """The reports of late workers and of rates that differ from the planned ones."""
         _ = scene
         return Excuses(hosts=self.late, rates=True)
 

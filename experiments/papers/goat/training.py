@@ -1,10 +1,9 @@
 """GOAT's Figures 4, 5, 7, 8 and 9 by real packets: training on its testbed under GOAT, ESA, ATP and Geryon.
 
 An epoch is one exchange of gradients for 128 samples of each worker, at a thousandth of the paper's sizes and rates, so
-that seconds are its seconds. Its computing is not emulated: its time is what Figures 7 and 8 leave for it. What the
-paper does not state is derived from what it does, as `goat.md` beside this folder explains: a PS takes in what follows
-from Geryon's 704 MB in 1.95 s, a worker's link is as fast, and the worker fills it to the share that section IV-C
-draws.
+that times are the paper's. Computing is not emulated: its time is the difference of Figures 7 and 8. Values that the
+paper does not state are derived as the note `goat.md` explains: a PS's intake rate follows from Geryon's 704 MB in 1.95
+s, a worker's link has the same rate, and the worker uses the share of it that section IV-C draws.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from inakit.traffic.measure.verdict import VALID
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 SCALE = 1000
-"""All sizes and rates are smaller than the paper's by this factor."""
+"""The factor by which all sizes and rates are smaller than the paper's."""
 MIB = 2**20
 FRAGMENT_BYTES = BYTES_PER_PARAMETER * FRAGMENT.values
 SLOTS = 20 * MIB // SCALE // FRAGMENT_BYTES
@@ -51,17 +50,17 @@ INTAKE_BPS = 8 * 704 * MIB / 1.95 / SCALE * FRAGMENT.wire_bytes / FRAGMENT_BYTES
 """The rate at which the PS takes in frames: Geryon's traffic over its time (Figures 8a and 9a). Workers' links have the
 same rate."""
 BETWEEN_SWITCHES = 10
-"""Links between switches are faster by this factor: in the paper, hosts are far from filling links of 100 Gbit/s."""
+"""The factor by which links between switches are faster; the paper's hosts do not nearly fill 100 Gbit/s."""
 MEAN_SHARE, SPREAD = 0.5, 0.2
-"""The mean and spread of a worker's share of its link's rate: the reading of section IV-C with which Figures 10 and 11
-agree."""
+"""The mean and spread of a worker's share of its link's rate: the reading of section IV-C that agrees with Figures 10
+and 11."""
 RATE_ERROR = 0.05
 MOST_WORKERS = 16
 ATTEMPTS = 2
 DRAW = 0
 """The seed of the workers' rates, the same for every scheme and model."""
 PACED = ("goat", "geryon")
-"""The schemes whose workers wait for nothing and send nothing twice: their rates have to be the planned ones."""
+"""The schemes whose workers never wait and never retransmit: their rates have to be the planned ones."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class EpochRun:
 
 
 def testbed(model: str, workers: int) -> Problem:
-    """The testbed with a job of so many workers, half under each of two switches; its other hosts are idle."""
+    """The testbed with a job of `workers` workers, half under each of two switches; the other hosts are idle."""
     fabric = with_aggregators(goat_testbed(MOST_WORKERS // 2, INTAKE_BPS), slots=SLOTS)
     fabric = with_wide_links(fabric, BETWEEN_SWITCHES * INTAKE_BPS)
     half = MOST_WORKERS // 2
@@ -106,7 +105,7 @@ def testbed(model: str, workers: int) -> Problem:
 
 
 def with_wide_links(fabric: Fabric, rate_bps: float) -> Fabric:
-    """The fabric with links of this rate between switches."""
+    """The fabric with this rate on links between switches."""
     links = (
         link
         if {link.a, link.b} & fabric.host_names
@@ -122,13 +121,13 @@ def fragments(problem: Problem) -> int:
 
 
 def own_shares(plan: Plan, drawn: Mapping[str, float]) -> dict[str, float]:
-    """The share of its planned rate at which each worker sends: its `drawn` share of its link, but at most 1."""
+    """By worker, the fraction of the planned rate at which it sends: its `drawn` share of its link, at most 1."""
     return {worker: min(1.0, drawn[worker] * INTAKE_BPS / rate) for (_, worker), rate in planned_rates(plan).items()}
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """The figures of a run in the paper's sizes, whose MB are MiB. `rate_error` is that of the worker furthest off."""
+    """A run's figures in the paper's sizes, whose MB are MiB. `rate_error` is the largest one of a worker."""
 
     communication_time_s: float
     ps_ingress_mb: float
@@ -156,9 +155,9 @@ def epoch(run: EmulatedRun, outcome: Outcome) -> Epoch:
 
 
 def measured(settings: Sequence[EpochRun], request: Request, console: Console) -> dict[EpochRun, Epoch]:
-    """The epochs of all runs; those that an earlier figure has measured are read from its file.
+    """The epochs of all runs; epochs that an earlier figure has measured are read from its file.
 
-    A run that is not to be trusted is repeated once. Raises `RunError` if it still is not.
+    A run that is not valid is repeated once. Raises `RunError` if it still is not valid.
     """
     file = request.results / f"{name_in_world('goat-testbed', request.switch)}.jsonl"
     for _ in range(ATTEMPTS):
@@ -175,14 +174,14 @@ def measured(settings: Sequence[EpochRun], request: Request, console: Console) -
     failed = [setting.name for setting in settings if setting not in found]
     if failed:
         raise RunError(
-            f"{len(failed)} of {len(settings)} runs are no result, {failed[0]} for one: let nothing else run on this "
-            "machine, and try again; the others are kept"
+            f"{len(failed)} of {len(settings)} runs are not valid, such as {failed[0]}: stop other programs on this "
+            "machine, and try again; the valid runs are kept"
         )
     return found
 
 
 def kept(file: Path) -> dict[EpochRun, Epoch]:
-    """The epochs in the file, by run; a line that an interruption cut off is left out."""
+    """The epochs in the file, by run; a line that an interruption cut off is skipped."""
     found = {}
     for line in file.read_text().splitlines() if file.exists() else ():
         with suppress(json.JSONDecodeError):
@@ -205,7 +204,7 @@ COMPUTING_S = 2.2 - 0.36
 GMACS = {
     "resnet18": 1.81, "resnet34": 3.66, "resnet50": 4.09, "densenet121": 2.83, "densenet169": 3.36, "densenet201": 4.29,
 }  # fmt: skip
-"""Billions of multiplications for a sample, as torchvision gives them: computing times are in proportion to them."""
+"""Billions of multiplications per sample, from torchvision; computing times are proportional to them."""
 
 WORKERS, QUICK_WORKERS = (4, 8, 12, 16), (8, 16)
 MODELS, QUICK_MODELS = ("resnet18", "resnet50"), ("resnet18",)
@@ -226,10 +225,10 @@ ModelAndWorkers = tuple[str, int]
 
 @dataclass(frozen=True)
 class TrainingChart:
-    """A figure. `paper` has the text's values of GOAT, ESA, ATP and Geryon, which it gives at a single `place` only.
+    """A figure. `paper` has the text's values of GOAT, ESA, ATP and Geryon, all at one `place`.
 
     A figure `by_model` has models side by side, with the same number of workers; others are over workers.
-    `more_is_better` is true of throughput; `trend` says whether the text has all schemes rise with workers.
+    `more_is_better` is true of throughput; `trend` is true if the text states that all schemes rise with workers.
     """
 
     title: str
@@ -301,7 +300,7 @@ CHARTS = {
 
 
 def run(figure: str, console: Console, request: Request) -> str:
-    """Measure what the figure needs and earlier figures have not measured, and show it."""
+    """Measure the figure's runs that earlier figures have not measured, and show the figure."""
     chart = CHARTS[figure]
     places = chart.places(quick=request.quick)
     found = measured([EpochRun(*place, scheme) for place in places for scheme in compared()], request, console)

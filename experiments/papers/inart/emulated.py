@@ -1,10 +1,10 @@
 """InArt's Figures 8 to 13 by real packets, planned and measured beside the paper's; and new routes (section 4.1).
 
 All figures are views of the same runs, one for each scheme at each place, which are kept in the folder
-`inart-emulated-trials`: a figure runs only what is missing there. The paper emulates a thousandth of its rates and
-sizes, and so does the kit unless the request says `--scale 1`; tables and pictures have the values at a thousandth.
-Where this machine does not carry the rates the network is slowed down; in virtual time it never is, and the runs are in
-`inart-virtual-trials`. Sizes and rates are those of whole frames, as tcpreplay counts them in the paper.
+`inart-emulated-trials`: a figure runs only the missing ones. The paper emulates a thousandth of its rates and sizes,
+and so does the kit unless the request says `--scale 1`; tables and pictures have the values at a thousandth. Where this
+machine does not carry the rates, the network is slowed down; in virtual time it never is, and the runs are kept in
+`inart-virtual-trials`. Sizes and rates count whole frames, as tcpreplay does in the paper.
 """
 
 from __future__ import annotations
@@ -75,19 +75,19 @@ from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 FILLED = 0.97
-"""The share of the planned rates at which workers send: the queue of a full link would never get shorter."""
+"""The fraction of the planned rate at which a worker sends: the queue of a full link would never drain."""
 QUANTITIES = ("sending_rate_bps", "communication_time_s", "ps_ingress_bytes")
 FORESEEN = "planned_"
-"""The prefix of a quantity's name in a result that stands for its planned value."""
+"""The prefix that marks the planned value of a quantity in a result."""
 
 
 def gradient_bytes(frame_bytes: float) -> int:
-    """The size of a gradient whose frames have so many bytes in all."""
+    """The size of a gradient whose frames have `frame_bytes` bytes in total."""
     return round(frame_bytes / FRAGMENT.wire_bytes) * 4 * FRAGMENT.values
 
 
 def emulate_plan(name: str, problem: Problem, plan: Plan, trial: Trial, switch: str, results: Path) -> Result:
-    """Run a plan, which gets room for results, in a run folder of its own; its planned and measured quantities."""
+    """Run a plan, with headroom for results, in a separate run folder; return planned and measured quantities."""
     plan = with_headroom(problem, plan).plan
     plan = with_rate(plan, FILLED * rate_bps(plan))
     quiet = Console(file=StringIO())
@@ -106,13 +106,13 @@ def emulate_plan(name: str, problem: Problem, plan: Plan, trial: Trial, switch: 
 
 
 def iteration_s(iterations: Sequence[Iteration]) -> float:
-    """The mean time from the start of an iteration to the start of the next; 0 if there is only one."""
+    """The mean time between the starts of successive iterations; 0 if there is only one."""
     starts = [iteration.started_s for iteration in iterations]
     return fmean(later - earlier for earlier, later in pairwise(starts)) if len(starts) > 1 else 0.0
 
 
 def in_iterations(problem: Problem, number: int, compute_s: float = 0.0) -> Problem:
-    """The problem with `number` iterations of its jobs, each of which begins with computing for `compute_s`."""
+    """The problem with `number` iterations of its jobs; each iteration begins with `compute_s` of computing."""
     jobs = (replace(job, iterations=number, compute_s=compute_s) for job in problem.jobs)
     return replace(problem, jobs=tuple(jobs))
 
@@ -123,14 +123,14 @@ def deviation(result: Result) -> float:
 
 
 def verdict(found: Findings, _: list[Statement]) -> str:
-    """The worst verdict of the runs; DIFFERS if all are valid but not all have their planned rates."""
+    """The worst verdict of the runs; DIFFERS if all are valid and some rate is not the planned one."""
     results = list(found.results.values())
     near = all(is_near(float(r["sending_rate_bps"]), float(r[f"{FORESEEN}sending_rate_bps"])) for r in results)
     return worst_of([*(str(result["verdict"]) for result in results), VALID if near else Verdict.DIFFERS])
 
 
 def conclusion(results: Sequence[Result]) -> str:
-    """A sentence about all runs: how many are valid and exact, and how far a rate is off at most."""
+    """A sentence about all runs: the numbers of valid and of exact runs, and the largest deviation of a rate."""
     valid = sum(result["verdict"] == VALID for result in results)
     exact = sum(int(result["exact"]) for result in results)
     farthest = max(map(deviation, results), key=abs)
@@ -142,13 +142,13 @@ def conclusion(results: Sequence[Result]) -> str:
 
 EMULATED = (INART, ONE, ATP, LBMM)
 EMULATED_SCALE = 1 / 1000
-"""The scale at which the paper emulates, and in which its figures have their values."""
+"""The scale of the paper's emulation and of the values in its figures."""
 LEAST_BYTES = 1e6
-"""A run sends gradients of at least this many bytes, in as many iterations as that takes."""
+"""A run has enough iterations that each worker sends at least this many bytes of gradients."""
 
 
 def run(figure: InartFigure, console: Console, request: Request) -> str:
-    """Run what is missing, print and draw the figure; VALID if all runs are valid and have their planned rates."""
+    """Execute the missing runs, print and draw the figure; VALID if all runs are valid and have their planned rates."""
     kind = kind_of(request.switch)
     swept = SweptFigure(
         f"inart-{figure.name}-{kind}", f"inart-{kind}-trials",
@@ -183,19 +183,19 @@ def show(figure: InartFigure, found: Findings) -> Iterator[Part]:
 
 
 def emulated() -> tuple[str, ...]:
-    """The schemes that are run, and your own planners."""
+    """The schemes that are run, and user-defined planners."""
     return (*EMULATED, *own_planners())
 
 
 def places(figure: InartFigure, request: Request) -> list[list[FigurePoint]]:
-    """The figure's places in each setting; for a quick request only the one for which the text gives values."""
+    """The figure's places in each setting; a quick request has only the place for which the text gives values."""
     every = (figure.points(setting, WORKERS) for setting in (HOMOGENEOUS, HETEROGENEOUS))
     found = ([point for point in own if point == figure.at or not request.quick] for own in every)
     return [own for own in found if own]
 
 
 def asked_scale(request: Request) -> float:
-    """The scale of rates and sizes; by default the one at which the paper emulates."""
+    """The scale of rates and sizes; by default that of the paper's emulation."""
     return EMULATED_SCALE if request.scale is None else request.scale
 
 
@@ -253,7 +253,7 @@ BACKGROUND_BPS = 15e6
 
 
 def replanned(console: Console, request: Request) -> str:
-    """Measure the plan alone, then beside the traffic, then the new plan; VALID if the new one has its planned rate."""
+    """Measure the plan alone, then beside the traffic, then the new plan; VALID if the latter has its planned rate."""
     problem = in_iterations(drawn_problem(SETTINGS["homogeneous"], 10, 0), 5)
     flow = worst_flow(problem, find_method(PLANNER).plan(problem))
     console.print(f"background traffic: {flow.rate_bps / 1e6:g} Mbit/s from {flow.source} to {flow.destination}")
@@ -270,7 +270,7 @@ def replanned(console: Console, request: Request) -> str:
 
 
 def measured_bps(entry: PlannerRecord) -> float:
-    """The measured sending rate of a run that was not ended early."""
+    """The measured sending rate of a run that ended normally."""
     assert entry.measured is not None
     return entry.measured.sending_rate_bps
 
@@ -284,7 +284,7 @@ def phases_panel(records: Sequence[RunRecord]) -> Panel:
 
 
 def worst_flow(problem: Problem, plan: Plan) -> Flow:
-    """The background flow that leaves the plan the smallest rate, between hosts without a job, one in each rack."""
+    """The background flow that lowers the plan's rate most; its ends are hosts without a job, one in each rack."""
     busy = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
     idle = {problem.fabric.tor_of(host.name): host.name for host in problem.fabric.hosts if host.name not in busy}
     flows = [Flow(source, destination, BACKGROUND_BPS) for source, destination in permutations(idle.values(), 2)]

@@ -32,13 +32,13 @@ TOLERANCE = 1e-4
 
 
 def example() -> Problem:
-    """The example's job on its network, where switches and links carry 6 units and a PS takes in 4."""
+    """The example's job on its network: switches and links carry 6 units, and a PS takes in 4."""
     workers = tuple(f"w{number}" for number in range(1, 7))
     return Problem(inart_testbed(6 * UNIT_BPS), (Job(1, workers, ("ps1", "ps2"), 548_000),), FRAGMENT)
 
 
 def plan_of_the_figure(problem: Problem) -> float:
-    """The rate, in units, of the plan that Figure 1(c) shows, with its best split of the gradient, 3/5 and 2/5.
+    """The rate, in units, of the plan in Figure 1(c) with its best split of the gradient, 3/5 and 2/5.
 
     For S1, V1 sums W1 to W4 and V2 sums W5 and W6. For S2, W1 to W3 are not summed and V2 sums W4 to W6.
     """
@@ -56,7 +56,7 @@ def plan_of_the_figure(problem: Problem) -> float:
 
 
 def rates() -> dict[str, tuple[float, float]]:
-    """For each scheme, the paper's rate and ours, in units."""
+    """By scheme, the paper's rate and ours, in units."""
     problem = example()
     found = {method: units(METHODS[method].plan(problem)) for method in ("lbmm", "atp-tor", "inart-equal")}
     return {
@@ -100,7 +100,7 @@ def large_problem(low_bps: float, high_bps: float, seed: int = 1) -> Problem:
 
 
 def relaxation_time(console: Console, request: Request) -> str:
-    """Print sizes and times; VALID if LP-InArt and the linear program of L-InArt's split take less than 10 s each."""
+    """Print sizes and times; VALID if LP-InArt and the linear program of L-InArt's split each take less than 10 s."""
     table = Table("links", "variables", "rows", "LP-InArt (s)", "L-InArt (s)", "f (Mbit/s)")
     took: dict[str, list[float]] = {}
     for name, capacities in {"equal": (LINK_BPS, LINK_BPS), "drawn": (LOW_BPS, HIGH_BPS)}.items():

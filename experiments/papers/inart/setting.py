@@ -1,7 +1,7 @@
-"""InArt's emulated network (section 5.3.1), its schemes, and what a scheme does with a draw of PSs and workers.
+"""InArt's emulated network (section 5.3.1), its schemes, and a scheme's results for a draw of PSs and workers.
 
-The network is a fat-tree with k = 6 and four PSs. Links have 20 Mbit/s or draw from 10 to 30, a PS takes in 20, and a
-switch sums 9.
+The network is a fat-tree with k = 6 and four PSs. Links have 20 Mbit/s or a rate drawn from 10 to 30, a PS takes in 20,
+and a switch sums 9.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ MODELS = {"LSTM": 1_627_000, "VGG19": 548_000, "ResNet-50": 97_000}
 
 @dataclass(frozen=True)
 class InartSetting:
-    """How capacities and hosts are chosen.
+    """The choice of capacities and hosts.
 
-    With `drawn`, links are heterogeneous; with `slow_servers`, those of PSs are too, and a PS takes in no more than its
-    link carries. With `filled`, workers are not drawn but fill one rack after the other, and PSs are in the last racks.
+    With `drawn`, links are heterogeneous; with `slow_servers`, those of PSs are too, and a PS takes in at most its
+    link's rate. With `filled`, workers fill one rack after the other instead of random hosts, and PSs are in the last
+    racks.
     """
 
     drawn: bool = False
@@ -76,7 +77,7 @@ def drawn_problem(
 
 
 def with_server_capacity(fabric: Fabric, servers: list[str], *, slow: bool) -> Fabric:
-    """The fabric with links into PSs at the rate that a PS takes in; if `slow`, slower links keep their own rate."""
+    """The fabric whose links into PSs have the PSs' intake rate; with `slow`, slower links keep their own rate."""
     links = [
         replace(link, capacity_ba_bps=min(SERVER_BPS, link.capacity_ba_bps) if slow else SERVER_BPS)
         if link.a in servers
@@ -91,7 +92,7 @@ PLAIN = Options()
 
 @dataclass(frozen=True)
 class Planned:
-    """A scheme that is a planner with options; `limited` says whether switches have a limit of what they sum."""
+    """A scheme that is a planner with options; with `limited`, the rate that a switch sums is limited."""
 
     function: Callable[[Problem, Options], Plan]
     options: Options = PLAIN
@@ -107,7 +108,7 @@ class Planned:
 
 
 def outcome(problem: Problem, plan: Plan) -> Result:
-    """The sending rate of a plan, and, for each byte of a gradient, the bytes that PSs get and that cross links."""
+    """A plan's sending rate and, per byte of a gradient, its bytes of PS ingress and its bytes on links."""
     arrivals = crossings = 0.0
     for planned in plan.trees:
         tree, counts = planned.tree, flow_counts([planned.tree])
@@ -117,7 +118,7 @@ def outcome(problem: Problem, plan: Plan) -> Result:
 
 
 def relaxation(setting: InartSetting, workers: int, seed: int) -> Result:
-    """LP-InArt, Eq. (5). Algorithm 2 keeps its f: rounding changes the loads, but no longer f."""
+    """LP-InArt, Eq. (5). Algorithm 2 keeps this f: its rounding changes the loads, but not f."""
     problem = drawn_problem(setting, workers, seed)
     relaxed = relax(problem.fabric, split_equally(problem), SolverOptions(seed=seed))
     unit = max(problem.fabric.capacities_bps.values())
@@ -134,7 +135,7 @@ ATP, LIMITED_ATP, LBMM = "ATP", "ATP, ToRs sum 9 Mbit/s", "LBMM"
 
 
 def equal_trees(problem: Problem, options: Options) -> Plan:
-    """The plan of InArt's forest with equal parts, which L-InArt would find here, too, because all PSs are alike."""
+    """The plan of InArt's forest with equal parts; L-InArt finds these here too, because all PSs are alike."""
     plan = plan_trees(problem, split_equally(problem), METHODS["inart-forest"].own(options), "inart-forest")
     check(problem, plan)
     return plan
@@ -153,17 +154,17 @@ SCHEMES: Mapping[str, Callable[[InartSetting, int, int], Result]] = {LP: relaxat
 
 
 def compared() -> tuple[str, ...]:
-    """The paper's schemes in all readings, and your own planners."""
+    """The paper's schemes in all readings, and user-defined planners."""
     return (*SCHEMES, *own_planners())
 
 
 def planned_by(scheme: str) -> Planned:
-    """A scheme of `PLANNED`, or any planner by its name, under the limit of what switches sum."""
+    """A scheme of `PLANNED`, or any planner by its name, with limited switches."""
     return PLANNED[scheme] if scheme in PLANNED else Planned(METHODS[scheme].plan)
 
 
 def measure(trial: Trial) -> Result:
-    """Measure a trial: what a scheme does in one setting with one seed."""
+    """Measure a trial: one scheme in one setting with one seed."""
     name, setting = str(trial["scheme"]), SETTINGS[str(trial["setting"])]
     scheme = SCHEMES.get(name) or planned_by(name)
     return scheme(setting, int(trial["workers"]), int(trial["seed"]))

@@ -1,8 +1,8 @@
 """InArt's Figures 8 to 13, simulated: sending rates, communication times, throughput and PS ingress.
 
-Each prints the text's values beside ours, then all schemes by model or by number of workers. All are views of one
-sweep, because a plan does not depend on the gradient's size: its rate and the flows that come to PSs give everything.
-The emulated figures are made of the same `InartFigure`s.
+Each figure prints the text's values beside ours, then all schemes by model or by number of workers. All are views of
+one sweep, because a plan does not depend on the gradient's size: its rate and its flows into the PSs determine every
+quantity. The emulated figures use the same `InartFigure`s.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from inakit.experiments.papers.inart.setting import (
 from inakit.traffic.measure.verdict import VALID, Verdict
 
 SOME_WORKERS = 40
-"""The workers of the figures by model, which the text does not state: LBMM's 22 MB are 40 times VGG19's 548 kB."""
+"""The workers of the figures by model. The text does not state them: LBMM's 22 MB are 40 times VGG19's 548 kB."""
 HOMOGENEOUS, HETEROGENEOUS = "homogeneous", "heterogeneous"
 SLOW_SERVERS, FILLED = "heterogeneous, the PSs' links too", "homogeneous, racks filled"
 
@@ -52,14 +52,14 @@ class FigurePoint:
 
 @dataclass(frozen=True)
 class Seen:
-    """The result of a scheme at a place: the sending rate, an iteration's time, and the bytes that PSs get in it."""
+    """A scheme's result at a place: the sending rate, an iteration's time, and the PS ingress in bytes."""
 
     rate_bps: float
     time_s: float
     ingress_bytes: float
 
     def times(self, factor: float) -> Seen:
-        """The same at rates and sizes that are `factor` times as large; times stay."""
+        """The result with rates and sizes multiplied by `factor`, and unchanged times."""
         return Seen(self.rate_bps * factor, self.time_s, self.ingress_bytes * factor)
 
 
@@ -75,16 +75,16 @@ QUANTITIES: Mapping[str, tuple[str, Callable[[Seen, FigurePoint], float]]] = {
     "network throughput": ("Mbit/s", lambda seen, point: point.workers * seen.rate_bps / 1e6),
     INGRESS: ("MB", lambda seen, _: seen.ingress_bytes / 1e6),
 }
-"""Units and values. Network throughput is what all workers send together: the reading by which LBMM's 90 in the text
-are about its PSs' 80."""
+"""Units and values. Network throughput is the sum of all workers' sending rates: with this reading LBMM's 90 in the
+text is close to its PSs' 80."""
 
 
 @dataclass(frozen=True)
 class InartFigure:
-    """A figure of one of `QUANTITIES`. `paper` has the text's values by scheme, at the only place `at` with any.
+    """A figure of one of `QUANTITIES`. `paper` has the text's values by scheme; all are at the place `at`.
 
-    Figures `by_model` have bars, others lines over workers. `readings` are further settings in which the place is
-    measured. `trend` is "rises" or "falls" where the text says this of all schemes' values from left to right.
+    Figures `by_model` have bars, others lines over workers. `readings` are further settings in which this place is
+    measured. `trend` is "rises" or "falls" if the text states this trend, from left to right, for all schemes.
     """
 
     name: str
@@ -101,12 +101,12 @@ class InartFigure:
         return QUANTITIES[self.what][0]
 
     def quantity(self, seen: Seen, point: FigurePoint) -> float:
-        """The quantity of what is seen at a place."""
+        """The quantity's value in a result."""
         return QUANTITIES[self.what][1](seen, point)
 
     @property
     def more_is_better(self) -> bool:
-        """Whether higher values are better, which is so for rates and throughput, the only quantities in Mbit/s."""
+        """Whether higher values are better: true of rates and throughput, the only quantities in Mbit/s."""
         return self.unit == "Mbit/s"
 
     @property
@@ -115,7 +115,7 @@ class InartFigure:
         return (self.at.setting, *self.readings)
 
     def points(self, setting: str, workers: Iterable[int]) -> list[FigurePoint]:
-        """The figure's places in a setting; `workers` are those of a figure that is not by model."""
+        """The figure's places in a setting; `workers` are the places of a figure that is not by model."""
         if self.by_model:
             return [FigurePoint(setting, SOME_WORKERS, model) for model in MODELS]
         return [FigurePoint(setting, count, self.at.model) for count in workers]
@@ -155,7 +155,7 @@ def labels(figure: InartFigure, points: Iterable[FigurePoint]) -> list[str]:
 
 
 def panel(figure: InartFigure, values: Estimates, schemes: Iterable[str], points: Sequence[FigurePoint]) -> Panel:
-    """Bars by model, or lines over workers, with the paper's values at the place for which the text has them."""
+    """Bars by model, or lines over workers, with the paper's values at the place for which the text gives them."""
     places: list[Place] = [point.model if figure.by_model else point.workers for point in points]
     series = {scheme: [values(scheme, point) for point in points] for scheme in schemes}
     at = places[points.index(figure.at)] if figure.at in points else None
@@ -165,7 +165,7 @@ def panel(figure: InartFigure, values: Estimates, schemes: Iterable[str], points
 
 
 def said(figure: InartFigure, values: Values, points: Sequence[FigurePoint]) -> Iterator[Statement]:
-    """The text's sentences about the figure in one setting: which scheme is best, and what rises or falls."""
+    """The text's sentences about the figure in one setting: the best scheme, and trends over workers."""
     curves = {scheme: [values(scheme, point) for point in points] for scheme in (INART, ATP, LBMM)}
     where, places = points[0].setting, labels(figure, points)
     best = statements.is_highest if figure.more_is_better else statements.is_lowest
@@ -187,13 +187,13 @@ WORKERS, QUICK_WORKERS = (10, 20, 30, 40, 50), (30, 40, 50)
 PROCESSES = 2
 
 RATIOS = ((LP, ATP), (INART, ATP), (ONE, LIMITED_ATP))
-"""InArt over ATP, under three readings: as the paper's values suggest, with whole flows, and as the text describes."""
+"""InArt over ATP in three readings: as the paper's values suggest, with whole flows, and as the text describes."""
 PRINTED_AS = {LP: INART, ONE: INART, LIMITED_ATP: ATP}
-"""The scheme of the paper with whose value a reading of ours is compared."""
+"""By our reading, the paper's scheme whose value it is compared with."""
 
 
 def draws(cell: Trial, seeds: int) -> list[Trial]:
-    """A trial for each seed, or a single one in a setting where nothing is drawn."""
+    """A trial for each seed, or a single trial in a setting without random draws."""
     return by_seed(cell, 1 if SETTINGS[str(cell["setting"])].filled else seeds)
 
 
@@ -203,14 +203,14 @@ def cell_of(scheme: str, point: FigurePoint) -> Trial:
 
 
 def value_of(figure: InartFigure, found: Findings, scheme: str, point: FigurePoint) -> float:
-    """The figure's quantity of the means; the time is the gradient's bits over the mean rate, as in the paper."""
+    """The figure's quantity, from the means; a time is the gradient's bits over the mean rate, as in the paper."""
     cell, size = cell_of(scheme, point), MODELS[point.model]
     rate_bps = found.mean(cell, "rate_bps")
     return figure.quantity(Seen(rate_bps, size * 8 / rate_bps, found.mean(cell, "arrivals") * size), point)
 
 
 def estimate_of(figure: InartFigure, found: Findings, scheme: str, point: FigurePoint) -> Estimate:
-    """The figure's quantity of the means; its interval follows from that of the mean rate, or mean PS ingress."""
+    """The figure's quantity, from the means; its interval follows from that of the mean rate or the mean PS ingress."""
     size, ingress = MODELS[point.model], figure.what == INGRESS
 
     def quantity(mean: float, _: Trial) -> float:

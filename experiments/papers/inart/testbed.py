@@ -1,10 +1,10 @@
 """InArt's Figures 2 to 5 by real packets: its testbed of two switches, six workers and two PSs, at 1/1000.
 
-Rates in Mbit/s stand for the paper's in Gbit/s and kB for MB, so that times are the paper's. A link has 6 units and a
-PS 4, as in Figure 1. The unit is chosen so that LBMM has the paper's rate of 15.4; with PSs that take in the 100 Gbit/s
-of their links it would have 33. The text gives values for VGG19 and six workers only, from which follow 0.4 s of
-computing in an iteration. All figures are views of the same runs, which are kept in the folder `inart-testbed-trials`,
-or in `inart-testbed-virtual-trials`.
+Rates in Mbit/s represent the paper's Gbit/s, and kB represent MB, so that times are the paper's. A link has 6 units and
+a PS 4, as in Figure 1. The unit is chosen so that LBMM has the paper's rate of 15.4; with PSs that take in the 100
+Gbit/s of their links it would be 33. The text gives values for VGG19 and six workers only, from which 0.4 s of
+computing per iteration follow. All figures are views of the same runs, which are kept in the folder
+`inart-testbed-trials`, or in `inart-testbed-virtual-trials`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 LBMM_BPS = 15.4e6
 LINK_BPS = 6 * LBMM_BPS / (4 / 3)
 NAMES = ("w1", "w5", "w2", "w6", "w3", "w4")
-"""The workers in the order in which they are added, from both racks in turn."""
+"""The workers in the order in which they are added, alternately from both racks."""
 WORKERS = (2, 3, 4, 5, 6)
 COMPUTE_S = 0.4
 ITERATIONS = 3
@@ -46,9 +46,9 @@ SCHEMES = {"InArt": "inart", "R-InArt": "inart-equal", "ATP": "atp-tor", "LBMM":
 
 @dataclass(frozen=True)
 class View:
-    """A figure: the quantity of a run with a number of workers, and the text's values, by scheme, for six workers.
+    """A figure: a run's quantity over the number of workers, and the text's values for six workers, by scheme.
 
-    `rises` says whether the text has all schemes' values rise with workers.
+    `rises` is true if the text states that all schemes' values rise with workers.
     """
 
     what: str
@@ -72,7 +72,7 @@ VIEWS: Mapping[str, View] = {
 
 
 def run(name: str, console: Console, request: Request) -> str:
-    """Run what is missing, print and draw the figure; VALID if all runs are valid and have their planned rates."""
+    """Execute the missing runs, print and draw the figure; VALID if all runs are valid and have their planned rates."""
     swept = SweptFigure(
         f"inart-{name}-{kind_of(request.switch)}", name_in_world("inart-testbed", request.switch) + "-trials",
         partial(emulate, switch=request.switch, results=request.results),
@@ -102,12 +102,12 @@ def show(name: str, found: Findings) -> Iterator[Part]:
 
 
 def compared() -> tuple[str, ...]:
-    """The paper's schemes and your own planners."""
+    """The paper's schemes and user-defined planners."""
     return (*SCHEMES, *own_planners())
 
 
 def said(view: View, counts: Sequence[int], values: Values) -> Iterator[Statement]:
-    """The text's sentences: the order of its values for six workers, InArt being best, times that rise with workers."""
+    """The text's sentences: values ordered for six workers, InArt as the best scheme, times that rise with workers."""
     printed = dict(zip(SCHEMES, view.paper, strict=True))
     highest_first = sorted(printed, key=printed.__getitem__, reverse=True)
     last = {scheme: values[scheme][-1:] for scheme in SCHEMES}

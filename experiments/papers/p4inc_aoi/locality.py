@@ -1,9 +1,9 @@
-"""P4INC-AOI's Figure 2 by real packets: the traffic between units of jobs inside one unit, and of other jobs.
+"""P4INC-AOI's Figure 2 by real packets: the inter-unit traffic of jobs inside one unit and of other jobs.
 
 A unit is a programmable switch and its servers; an all-optical interconnect (AOI) joins units (section III). For jobs
-whose workers share a unit the switch replaces the PS, "thus no connection needs to be set up through the AOI". So not
-a byte of them may cross here, gradients, results and notices included, although each job's PS stands by in another
-unit.
+whose workers share a unit the switch replaces the PS, "thus no connection needs to be set up through the AOI". The test
+is strict: no byte of these jobs may cross between units, neither gradients nor results nor notices, although each job's
+PS is in another unit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CAPACITY_BPS = 5e6
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 548_000, 64_000
 IN_NETWORK = "p4inc-aoi"
 Placement = Mapping[int, tuple[tuple[str, ...], str]]
-"""By the number of a job, its workers and its PS."""
+"""Each job's workers and its PS, by job number."""
 COMPACT: Placement = {
     1: (("u1h1", "u1h2"), "u3h1"),
     2: (("u1h3", "u1h4"), "u3h2"),
@@ -55,7 +55,7 @@ FRAGMENTED: Placement = {
 
 @dataclass(frozen=True)
 class Scene:
-    """A part of Figure 2: where the jobs are, and the planner. `claim` says whether nothing may cross."""
+    """A part of Figure 2: the placement of jobs and the planner. `claim` is true where no byte may cross."""
 
     title: str
     placement: Placement
@@ -69,7 +69,7 @@ SCENES = {
     "compact-no-inc": Scene("2b: inside units", COMPACT, "lbmm", claim=False),
     "fragmented-no-inc": Scene("2a: job 3 over two", FRAGMENTED, "lbmm", claim=False),
 }
-"""Planner `atp-tor` sums at the workers' own switches and nowhere else, as the paper's INC; `lbmm` sums nowhere."""
+"""Planner `atp-tor` sums only at the workers' own switches, like the paper's INC; `lbmm` does not sum in switches."""
 QUICK_SCENES = {name: scene for name, scene in SCENES.items() if scene.planner == "atp-tor"}
 
 
@@ -79,7 +79,7 @@ def problem_of(placement: Placement, gradient_bytes: int) -> Problem:
 
 
 def plan_of(problem: Problem, planner: str) -> Plan:
-    """The planner's trees, where those inside a unit have their root there and others at the PS (section III)."""
+    """The planner's trees; a tree inside one unit has its root there, any other at the PS (section III)."""
     plan = with_headroom(problem, find_method(planner).plan(problem)).plan
     summed = {each.job for each in plan.trees if each.tree.aggregators}
     local = {job.number for job in problem.jobs if len({problem.fabric.tor_of(host) for host in job.workers}) == 1}
@@ -97,9 +97,9 @@ def emulated_runs(scenes: Mapping[str, Scene], gradient_bytes: int) -> Iterator[
 
 @dataclass(frozen=True)
 class Crossing:
-    """The bytes on circuits between units in both directions, as planned and as measured during the whole run.
+    """The bytes on circuits between units, in both directions, as planned and as measured during the whole run.
 
-    `circuits` are those that carried any. The communication time is that of the slowest job.
+    `circuits` are the circuits that carried bytes. The communication time is the slowest job's.
     """
 
     scene: str
@@ -111,7 +111,7 @@ class Crossing:
 
 
 def crossing(run: EmulatedRun, outcome: Outcome) -> Crossing:
-    """A run's crossing by the kernel's counters of every circuit's two interfaces, which count bytes of any kind."""
+    """A run's inter-unit bytes, from the kernel's counters of each circuit's two interfaces; they count all bytes."""
     fabric, ports = run.problem.fabric, outcome.monitor.watched.ports
     sent = {
         (a, b): outcome.monitor.after.interfaces[ports[a][fabric.port_numbers[a, b]]].sent_bytes
@@ -128,14 +128,14 @@ def crossing(run: EmulatedRun, outcome: Outcome) -> Crossing:
 
 
 def between_units(fabric: Fabric) -> Iterator[tuple[str, str]]:
-    """The directed links of all circuits, both directions of each."""
+    """The directed links of all circuits, two for each circuit."""
     for link in fabric.links:
         if link.optical:
             yield from ((link.a, link.b), (link.b, link.a))
 
 
 def planned_crossing(run: EmulatedRun) -> int:
-    """The bytes that cross by plan: each fragment once on every circuit of its branch, and of its result's way back."""
+    """The planned inter-unit bytes: each fragment crosses once per circuit of its branch and of its result's path."""
     problem, circuits = run.problem, set(between_units(run.problem.fabric))
     ranges, packets = fragment_ranges(problem, run.plan), 0
     for each in run.plan.trees:
@@ -147,7 +147,7 @@ def planned_crossing(run: EmulatedRun) -> int:
 
 
 def judgement(crossed: int, verdict: str) -> str:
-    """A sentence: whether the claim holds, given the bytes that crossed where none should."""
+    """A sentence that states whether the claim holds, given the bytes that crossed where none should."""
     if not crossed:
         return "[green]the claim holds[/]: no byte of jobs inside units crossed"
     if verdict == VALID:
@@ -179,12 +179,12 @@ def runs(request: Request) -> list[EmulatedRun]:
 
 
 def crossed(found: Iterable[Crossing]) -> int:
-    """The bytes that crossed where none should."""
+    """The bytes of jobs inside units that crossed between units."""
     return sum(each.measured_bytes for each in found if SCENES[each.scene].claim)
 
 
 def show(_: Request, done: EmulatedRuns) -> Iterator[Part]:
-    """What crossed between units, and whether the claim holds."""
+    """The inter-unit bytes of each run, and whether the claim holds."""
     found = crossings(done)
     yield Rows("locality.csv", [column.name for column in fields(Crossing)], map(astuple, found))
     yield crossings_table(found)
@@ -197,7 +197,7 @@ def crossings(done: EmulatedRuns) -> list[Crossing]:
 
 
 def verdict(done: EmulatedRuns, _: list[Statement]) -> str:
-    """WRONG where something crossed that should not, in runs that are VALID."""
+    """WRONG if bytes of jobs inside units crossed in runs that are VALID."""
     return Verdict.WRONG if done.verdict == VALID and crossed(crossings(done)) else done.verdict
 
 

@@ -25,11 +25,11 @@ from inakit.planner.registry import find_scheduler
 GIGA = 1e9
 SERVERS, PORTS, PORT_BPS, STEP_BPS, INC_JOBS = 64, 24, 40 * GIGA, 10 * GIGA, 4
 SWITCH_BPS = 2 * SERVERS * PORT_BPS
-"""The bandwidth of a unit's switch: each server's link is as fast as an optical port, in both directions."""
+"""The bandwidth of a unit's switch: each server's link has an optical port's rate, in both directions."""
 RECONFIGURATION_S = 0.025
 ARRIVALS_PER_S = 20.0
 ARRIVALS = {ARRIVALS_PER_S: "20 jobs/s", 40.0: "40 jobs/s", 0.0: "all at once"}
-"""The readings of arrivals in the text: 20 jobs a second, 20 of each kind, or a batch of concurrent jobs (0)."""
+"""The readings of the text's arrivals: 20 jobs a second, 20 of each kind a second, or one concurrent batch (0)."""
 TRACES = {"training": training, "mapreduce": mapreduce}
 RESULTS = "aoi-simulation-trials"
 COMPARED = ("noINC-FCFS", "INC-FCFS", "noINC-TW", "INC-TW")
@@ -45,7 +45,7 @@ DEFAULTS: Trial = {
 
 
 def center(units: int, ports: int, inc_jobs: int, slot_s: float) -> DataCenter:
-    """A data centre of so many units, each with `ports` optical ports and INC for `inc_jobs` jobs."""
+    """A data centre of `units` units, each with `ports` optical ports and INC for `inc_jobs` jobs."""
     return DataCenter(
         tuple(Unit(f"unit{number:02}", SERVERS, ports, SWITCH_BPS, inc_jobs) for number in range(1, units + 1)),
         PORT_BPS, RECONFIGURATION_S, slot_s, STEP_BPS,
@@ -53,7 +53,7 @@ def center(units: int, ports: int, inc_jobs: int, slot_s: float) -> DataCenter:
 
 
 def drawn(trial: Trial) -> Scheduling:
-    """The data centre and the jobs of a trial; all schemes have the same jobs for a seed."""
+    """The data centre and the jobs of a trial; for one seed all schemes get the same jobs."""
     draws = np.random.default_rng(int(trial["seed"]))
     found = center(int(trial["units"]), int(trial.get("ports", PORTS)), int(trial["inc"]), float(trial["slot_s"]))
     requests = TRACES[str(trial["kind"])](int(trial["jobs"]), float(trial["per_s"]) or None, draws)
@@ -61,7 +61,7 @@ def drawn(trial: Trial) -> Scheduling:
 
 
 def measure(trial: Trial) -> Result:
-    """Measure a trial: CT-BTI, reconfigured connections, mean JCT, and the seconds that scheduling took."""
+    """Measure a trial: CT-BTI, reconfigured connections, mean JCT, and the scheduling time in seconds."""
     problem = drawn(trial)
     schedule = scheme_of(trial).schedule(problem)
     found = figures(problem, schedule)
@@ -102,7 +102,7 @@ NAMES = {"connections": "AOI", "ct_bti_s": "CT-BTI", "total_jct_s": "JCT"}
 
 @dataclass(frozen=True)
 class Claim:
-    """The text's percentage by which scheme `better` is below `worse`, averaged over a figure's places."""
+    """The text's claim: the percentage by which scheme `better` is below `worse`, averaged over a figure's places."""
 
     metric: str
     better: str
@@ -115,7 +115,7 @@ class Claim:
         return f"{self.better} to {self.worse}, {NAMES[self.metric]}"
 
     def estimate(self, found: Findings, points: Sequence[Trial]) -> Estimate:
-        """Our mean reduction in percent; its interval is over the seeds, of which each has a mean over the places.
+        """Our mean reduction in percent; its interval is over the seeds' means over the places.
 
         `points` are the keys of the places' trials. The estimate is missing where `worse` is 0 at every place.
         """
@@ -132,7 +132,7 @@ class Claim:
 
 
 def mean_reduction(pairs: Iterable[tuple[float, float]]) -> float:
-    """The mean percentage by which the first value of each pair is below the second; NaN where all of these are 0."""
+    """The mean percentage by which each pair's first value is below the second; NaN where all second values are 0."""
     found = [100 * (1 - low / high) for low, high in pairs if high]
     return fmean(found) if found else nan
 
@@ -153,7 +153,7 @@ REDUCTION = "mean reduction"
 
 
 def reductions(title: str | None, claims: Sequence[Claim], found: Findings, points: Sequence[Trial]) -> Table:
-    """A table of the reductions that the text gives, and ours."""
+    """A table of the text's reductions and ours."""
     rows = [(claim.name, claim.paper, claim.estimate(found, points).value) for claim in claims]
     return beside_paper(title, rows, (".1f", ".1f", ".2f"), "reduction (%)")
 

@@ -24,13 +24,13 @@ QUANTITIES = {
     "fig7": Quantity("total_jct_s", "total JCT (s)"),
 }
 PAIRS = (("INC-FCFS", "noINC-FCFS"), ("INC-TW", "noINC-TW"), ("noINC-TW", "noINC-FCFS"), ("INC-TW", "INC-FCFS"))
-"""The schemes of the text's reductions: of each pair the first is below the second."""
+"""The pairs of schemes in the text's reductions: the first of each pair has the lower value."""
 AOI_REDUCTIONS = (48.8, 48.8, 47.5, 47.5)
 JCT_REDUCTIONS = {"ResNet50": (33.57, 46.66, 12.34, 29.62), "VGG16": (43.96, 56.34, 12.7, 32.0)}
 
 
 def measure(trial: Trial) -> Result:
-    """Measure a trial: reconfigured connections, and the JCT of all jobs together."""
+    """Measure a trial: reconfigured connections, and the sum of all jobs' JCTs."""
     problem = Scheduling(TESTBED, testbed_jobs(MODELS[str(trial["testbed"])], int(trial["jobs"]), int(trial["seed"])))
     schedule = SlotSimulation(problem, POLICIES[str(trial["scheme"])]).run(str(trial["scheme"]))
     check(problem, schedule)
@@ -64,7 +64,7 @@ def show(figure: str, found: Findings) -> Iterator[Part]:
 
 
 def said(figure: str, model: str, curves: Curves, places: Sequence[object]) -> Iterator[Statement]:
-    """The text's sentences about Figures 6 and 7; one of them, INC-FCFS's JCT below noINC-TW's, is at Figure 8."""
+    """The text's sentences about Figures 6 and 7; one of them, INC-FCFS's JCT below noINC-TW's, belongs to Figure 8."""
     others = [scheme for scheme in COMPARED if scheme != "INC-TW"]
     yield statements.is_lowest(model, "INC-TW", others, curves, places)
     yield from statements.in_order(model, ("noINC-FCFS", "INC-FCFS"), curves, places)

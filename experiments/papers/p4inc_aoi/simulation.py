@@ -1,7 +1,7 @@
 """P4INC-AOI's Figures 8 to 12: 64 units of 64 servers, up to 1,400 jobs; reconfigured connections and CT-BTI.
 
-What the paper leaves open is chosen as `p4inc_aoi.md` beside this folder explains; `readings` measures Figure 8's
-reductions under each meaning of FCFS, TW and arrivals.
+The note `p4inc_aoi.md` explains the parameters that the paper leaves open; `readings` measures Figure 8's reductions
+under each reading of FCFS, TW and arrivals.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def reading_of(reading: str, per_s: float) -> Trial:
 
 
 def readings(found: Findings) -> Iterator[Part]:
-    """The reductions that the text gives under each reading and each way to arrive."""
+    """The reductions of the text's claims, under each reading and each arrival process."""
     columns = (f"{claim.better}\nto {claim.worse}\n{NAMES[claim.metric]}" for claim in FIGURE_8)
     table = Table("FCFS, TW", "arrivals", *columns, title="reductions (%)")
     table.add_row("the paper's text", "", *(f"{claim.paper:.1f}" for claim in FIGURE_8), end_section=True)
@@ -75,9 +75,9 @@ Trends = Callable[[Mapping[str, Curves], Sequence[Place]], Iterator[Statement]]
 
 @dataclass(frozen=True)
 class SchedulerChart:
-    """A figure over one key of its trials. `claims` are the text's reductions, `trends` makes its other statements.
+    """A figure over one key of its trials. `claims` are the text's reductions; `trends` returns its other statements.
 
-    `arrivals` are the ways to arrive under which the figure is measured.
+    `arrivals` are the arrival processes under which the figure is measured.
     """
 
     name: str
@@ -102,11 +102,11 @@ class SchedulerChart:
         }
 
     def cells(self, _: Request) -> Iterator[Trial]:
-        """What is measured; both metrics come of the same trials."""
+        """The trials of the figure; both metrics use the same ones."""
         return (cell for per_s in self.arrivals for cell in self.charts(per_s)["AOI"].cells)
 
     def show(self, found: Findings) -> Iterator[Part]:
-        """For each way to arrive, tables, statements and a picture."""
+        """For each arrival process, tables, statements and a picture."""
         for per_s in self.arrivals:
             charts = self.charts(per_s)
             yield from map(found.table, charts.values())
@@ -146,7 +146,7 @@ def over_units(curves: Mapping[str, Curves], places: Sequence[Place]) -> Iterato
 
 
 def over_capacity(curves: Mapping[str, Curves], places: Sequence[Place]) -> Iterator[Statement]:
-    """The text's sentences about Figure 11: beyond an INC capacity of 8 hardly anything is gained."""
+    """The text's sentences about Figure 11: an INC capacity above 8 gains hardly anything."""
     for name, own in curves.items():
         for scheme in ("INC-FCFS", "INC-TW"):
             yield statements.falls(f"{name}: {scheme} falls with INC capacity", own[scheme])

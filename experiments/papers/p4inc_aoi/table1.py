@@ -1,7 +1,7 @@
 """P4INC-AOI's Table I: the heuristics against the MILP on 8 units.
 
 The table leaves ports, slots and placement open. Here units have the testbed's 8 ports, and a slot is 0.25 s, so that
-20 jobs arrive in it, as the text says. A gap is 1 - MILP / heuristic, as in the text.
+20 jobs arrive in each, as the text states. A gap is 1 - MILP / heuristic, as in the text.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def draws(cell: Trial, seeds: int) -> list[Trial]:
 
 
 def cells(_: Request) -> Iterator[Trial]:
-    """Every scheme for every number of jobs, but the MILP only where it can be proven."""
+    """Every scheme for every number of jobs; the MILP only where its optimum can be proven."""
     every = product((*PROVABLE, *LARGER), TABLE_SCHEMES)
     return ({"jobs": jobs, "scheme": name} for jobs, name in every if name != "milp" or jobs in PROVABLE)
 
 
 def measure(trial: Trial) -> Result:
-    """Measure a trial: CT-BTI, reconfigurations, connections, seconds, and the MILP's gap that is not closed."""
+    """Measure a trial: CT-BTI, reconfigurations, connections, seconds, and the MILP's remaining gap."""
     problem = drawn(trial)
     schedule = find_scheduler(str(trial["scheme"])).schedule(problem, SolverOptions(time_limit_s=TIME_LIMIT_S))
     found = figures(problem, schedule)
@@ -66,7 +66,7 @@ def measure(trial: Trial) -> Result:
 
 
 def show(found: Findings) -> Iterator[Part]:
-    """Table I for our draws, how well the MILP was solved, and the paper's gaps beside ours."""
+    """Table I for our draws, the MILP's solution quality, and the paper's gaps beside ours."""
     yield absolute(found)
     yield proofs(found)
     shown = {scheme: [gap(found, scheme, jobs) for jobs in PROVABLE] for scheme in TABLE_SCHEMES[1:]}
@@ -107,7 +107,7 @@ def absolute(found: Findings) -> Table:
 
 
 def proofs(found: Findings) -> Table:
-    """A table of how well and how fast the MILP was solved."""
+    """A table of the MILP's solution times and remaining gaps."""
     table = Table("jobs", "paper (s)", "ours, longest (s)", "ratio", "proven optimal", "largest gap left (%)")
     for jobs in PROVABLE:
         cell: Trial = {"jobs": jobs, "scheme": "milp"}

@@ -1,9 +1,9 @@
 """P4INC-AOI's Figures 6 and 7 by real packets: four racks, an optical circuit switch, concurrent training jobs.
 
 Racks, models, jobs and policies are those of the simulated figures (section VII-B), but ResNet50 and VGG16 alternate,
-and a job has few iterations. Each policy's schedule is carried out, slot by slot, on an emulated network, and the
-measured completion times are compared with the schedule's. Rates and sizes are scaled, time is not; with `--scale 1` a
-port has the paper's 40 Gbit/s.
+and a job has few iterations. Each policy's schedule is executed slot by slot on an emulated network, and the measured
+completion times are compared with the schedule's. Rates and sizes are scaled, time is not; with `--scale 1` a port has
+the paper's 40 Gbit/s.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from inakit.traffic.measure.verdict import VALID, Verdict
 class Model:
     """A model on the testbed: its size, a worker's computing time, and the time of an update without INC.
 
-    The updates are chosen so that INC makes an iteration as much faster as Figure 5 says, 1.56 and 3.7 times.
+    Update times are chosen so that INC shortens an iteration by Figure 5's factors, 1.56 and 3.7.
     """
 
     gradient_bytes: int
@@ -73,7 +73,7 @@ POLICIES: Mapping[str, GrantPolicy] = {
 
 
 def testbed_jobs(model: Model, count: int, seed: int) -> tuple[PlacedJob, ...]:
-    """Random jobs, one per second: two or four workers in one GPU unit or half in each, and the PS in a CPU unit."""
+    """Random jobs, one per second: two or four workers in one GPU unit or half in each; the PS in a CPU unit."""
     draws = np.random.default_rng(seed)
     found = []
     for number, arrival in enumerate(arrivals(count, 1.0, draws), start=1):
@@ -92,7 +92,7 @@ def testbed_jobs(model: Model, count: int, seed: int) -> tuple[PlacedJob, ...]:
 
 @dataclass(frozen=True)
 class Totals:
-    """Over all jobs: the sums of completion times by model, and the number of reconfigured connections."""
+    """Totals over all jobs: completion times by model, and reconfigured connections."""
 
     jct_s: Mapping[str, float]
     connections: int
@@ -105,7 +105,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class ScenarioRow:
-    """A scenario that was run. `lost` is the number of packets that met a port during its reconfiguration."""
+    """A scenario that was run. `lost` is the number of packets that reached a port during its reconfiguration."""
 
     scenario: str
     planned: Totals
@@ -129,7 +129,7 @@ class ScenarioRow:
 
 
 def rows_table(rows: Sequence[ScenarioRow]) -> Table:
-    """Connections and JCT as planned and as measured; packets lost in the dark, and sent again."""
+    """Connections and JCT, planned and measured; packets lost during reconfigurations, and retransmissions."""
     connections, jct = ("connec-\nplanned", "tions\nmade"), ("total\nplanned", "JCT (s)\nmeasured", "\nratio")
     columns = [
         *names(""),
@@ -146,7 +146,7 @@ def rows_table(rows: Sequence[ScenarioRow]) -> Table:
 
 
 def claims(rows: Sequence[ScenarioRow]) -> Iterator[Statement]:
-    """The statements that these runs have to confirm."""
+    """The paper's statements that these runs have to confirm."""
     named = {row.scenario: row.measured for row in rows}
     jct = {name: [totals.total_jct_s] for name, totals in named.items()}
     connections = {name: [float(totals.connections)] for name, totals in named.items()}
@@ -181,7 +181,7 @@ ByScenario = Mapping[str, Totals]
 
 @dataclass(frozen=True)
 class Reduction:
-    """The percentage by which `value` of the second scenario of each pair is below that of the first, on average."""
+    """The average percentage by which `value` of each pair's second scenario is below that of its first."""
 
     what: str
     paper: float
@@ -189,7 +189,7 @@ class Reduction:
     pairs: tuple[tuple[str, str], ...]
 
     def ours(self, totals: ByScenario) -> float | None:
-        """Our percentage; None where a scenario is missing, or has nothing to save."""
+        """Our percentage; None where a scenario is missing or its value is 0."""
         if not all(name in totals for pair in self.pairs for name in pair):
             return None
         values = [(self.value(totals[one]), self.value(totals[other])) for one, other in self.pairs]
@@ -236,20 +236,20 @@ def reductions_panel(kinds: Mapping[str, ByScenario]) -> Panel:
 
 
 SCALE = 1 / 5000
-"""The scale of rates and sizes unless a request has one of its own: a port's 40 Gbit/s are 8 Mbit/s.
+"""The default scale of rates and sizes, with which a port's 40 Gbit/s become 8 Mbit/s.
 
-At larger scales queues are longer in proportion, so that what is sent again after the dark waits in them as long."""
+At larger scales queues are proportionally longer, so that retransmissions after a reconfiguration wait equally long."""
 JOBS, QUICK_JOBS = 12, 6
 SEED = 2
-"""The one of the first three draws of jobs that takes the least time."""
+"""The draw of jobs that is run: of the first three draws, the one that takes the least time."""
 DRAWS, QUICK_DRAWS = 20, 5
-"""Draws of jobs that are only scheduled: they show what is chance in the one draw that is run."""
+"""The number of draws that are only scheduled; they show the spread around the single draw that is run."""
 QUICK_SCENARIOS = ("noINC-FCFS", "INC-TW")
 
 
 @dataclass
 class Testbed:
-    """A draw of jobs on the testbed: by scenario, the figures of its schedule and what was measured at the scale."""
+    """A draw of jobs on the testbed: by scenario, its schedule's figures and the values measured at the scale."""
 
     scheduling: Scheduling
     models: Mapping[int, str]
@@ -259,7 +259,7 @@ class Testbed:
 
     @staticmethod
     def of(count: int, seed: int, scale: float = SCALE) -> Testbed:
-        """A testbed with so many jobs, which a seed draws; the models alternate."""
+        """A testbed with `count` jobs that a seed draws; the models alternate."""
         names = [list(MODELS)[number % len(MODELS)] for number in range(count)]
         drawn = {name: testbed_jobs(model, count, seed) for name, model in MODELS.items()}
         jobs = tuple(replace(drawn[name][place], iterations=5) for place, name in enumerate(names))
@@ -267,14 +267,14 @@ class Testbed:
         return Testbed(Scheduling(TESTBED, jobs), models, scale)
 
     def plan(self, scenario: str) -> Schedule:
-        """The schedule of a scenario, checked, whose figures are kept in `planned`."""
+        """Return a scenario's checked schedule, and store its figures in `planned`."""
         schedule = SlotSimulation(self.scheduling, POLICIES[scenario]).run(scenario)
         check(self.scheduling, schedule)
         self.planned[scenario] = figures(self.scheduling, schedule)
         return schedule
 
     def emulated_run(self, scenario: str) -> EmulatedRun:
-        """The run that carries out a scenario's schedule at the scale."""
+        """The run that executes a scenario's schedule at the scale."""
         smaller, schedule = scaled(self.scheduling, self.plan(scenario), self.scale)
         course = Course.of(smaller, schedule)
         setting = {"scale": self.scale, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
@@ -284,7 +284,7 @@ class Testbed:
         )
 
     def run(self, course: Course, asked: EmulatedRun, world: World, folder: RunFolder, progress: Progress) -> Outcome:
-        """Carry out the schedule of one run, and keep what was measured in `ran`."""
+        """Execute the schedule of one run, and store the measured values in `ran`."""
         self.ran[asked.name] = run_course(course, world, folder.path / asked.name, progress, asked.queue_packets)
         return self.ran[asked.name].outcome
 
@@ -315,7 +315,7 @@ class Testbed:
 
 
 def planned_totals(draws: int, count: int) -> dict[str, Totals]:
-    """For each scenario, the totals of the schedules of `draws` draws of `count` jobs."""
+    """By scenario, the totals of the schedules of `draws` draws of `count` jobs."""
     testbeds = [Testbed.of(count, seed) for seed in range(draws)]
     for testbed in testbeds:
         for scenario in POLICIES:

@@ -1,4 +1,4 @@
-"""The tests that you see, by step: run them in this folder with `inakit p4c forward.p4 && pytest tests`."""
+"""The visible tests, by step: run them in this folder with `inakit p4c forward.p4 && pytest tests`."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def packet(dst="10.0.1.7", ttl=9):
 
 
 def routed(switch):
-    """What leaves by port 2 for a packet that the route fits."""
+    """The packet that leaves by port 2 for a packet that matches the route."""
     switch.send(1, packet())
     left = Ether(switch.expect(2, "**"))
     switch.expect_nothing_else()

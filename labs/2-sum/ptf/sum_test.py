@@ -12,7 +12,7 @@ from ptf.testutils import send_packet, verify_no_other_packets, verify_packet
 
 PORTS = {0: 3, 1: 5, 2: 4}
 GRADIENT, RESULT = 1, 2
-WORKER_AT = 15  # the byte that says whose gradient was the last
+WORKER_AT = 15  # the byte with the number of the worker whose gradient was the last
 
 
 def aggregation(kind, worker, slot, number, values):
@@ -33,7 +33,7 @@ class SumTest(BaseTest):
         send_packet(self, PORTS[worker], aggregation(GRADIENT, worker, slot, number, [value] * 8))
 
     def result(self, slot, number, value):
-        """Each worker has the result. Packets that come in by several ports at once may be taken in any order."""
+        """Check that each worker gets the result. Packets from several ports at once can arrive in any order."""
         expected = Mask(aggregation(RESULT, 0, slot, number, [value] * 8))
         expected.set_do_not_care(8 * WORKER_AT, 8)
         for port in PORTS.values():
@@ -42,7 +42,7 @@ class SumTest(BaseTest):
 
 
 class ThreeGradientsMakeOneResult(SumTest):
-    """Nothing leaves before the last gradient; then each worker has the sum."""
+    """No packet leaves before the last gradient; then each worker gets the sum."""
 
     def runTest(self):
         self.gradient(1, slot=4, number=0, value=1)
@@ -53,7 +53,7 @@ class ThreeGradientsMakeOneResult(SumTest):
 
 
 class ASlotIsUsedAgain(SumTest):
-    """Round after round, also when a gradient comes twice."""
+    """Several rounds in sequence, also with a repeated gradient."""
 
     def runTest(self):
         for number in range(3):

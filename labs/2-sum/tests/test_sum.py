@@ -1,4 +1,4 @@
-"""The tests that you see, by step: run them in this folder with `inakit p4c sum.p4 && pytest tests`."""
+"""The visible tests, by step: run them in this folder with `inakit p4c sum.p4 && pytest tests`."""
 
 import struct
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The tests that you see: packets in, packets out. Run them in this folder: `inakit p4c pool.p4 && pytest tests`."""
+"""The visible tests: packets in, packets out. Run them in this folder: `inakit p4c pool.p4 && pytest tests`."""
 
 import struct
 from pathlib import Path
@@ -28,12 +28,12 @@ def switch(p4_switch):
 
 
 def send(switch, worker, slot, version, value):
-    """A worker sends a gradient."""
+    """Send a worker's gradient."""
     switch.send(PORTS[worker], aggregation(GRADIENT, worker, slot, version, [value] * 8))
 
 
 def expect_result(switch, last, slot, version, value):
-    """All workers get a result."""
+    """The result at all workers' ports."""
     for port in PORTS.values():
         switch.expect(port, aggregation(RESULT, last, slot, version, [value] * 8))
 

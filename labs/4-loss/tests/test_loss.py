@@ -1,4 +1,4 @@
-"""The tests that you see: run them in this folder with `inakit p4c loss.p4 && pytest tests`."""
+"""The visible tests: run them in this folder with `inakit p4c loss.p4 && pytest tests`."""
 
 import struct
 import sys
@@ -32,12 +32,12 @@ def switch(p4_switch):
 
 
 def send(switch, worker, number, value):
-    """A worker sends its gradient for a round of slot 2."""
+    """Send a worker's gradient for a round of slot 2."""
     switch.send(PORTS[worker], aggregation(GRADIENT, worker, 2, number, [value] * 8))
 
 
 def expect_result(switch, number, value):
-    """All workers get a result, which worker 1 has completed."""
+    """The result at all workers' ports, which worker 1 has completed."""
     for port in PORTS.values():
         switch.expect(port, aggregation(RESULT, 1, 2, number, [value] * 8))
 
@@ -73,7 +73,7 @@ def test_step_4_a_round_that_is_over_changes_nothing(switch):
         send(switch, 1, number, 2)
         expect_result(switch, number, 3)
     send(switch, 0, 2, 10)
-    send(switch, 1, 0, 2)  # a copy that was on its way for two rounds
+    send(switch, 1, 0, 2)  # a copy that is two rounds late
     switch.expect_nothing_else()
     send(switch, 1, 2, 20)
     expect_result(switch, 2, 30)

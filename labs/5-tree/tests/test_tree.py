@@ -1,4 +1,4 @@
-"""The tests that you see: run them in this folder with `inakit p4c tree.p4 && pytest tests`."""
+"""The visible tests: run them in this folder with `inakit p4c tree.p4 && pytest tests`."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""The tests that you see: run them in this folder with `pytest tests`."""
+"""The visible tests: run them in this folder with `pytest tests`."""
 
 import sys
 from pathlib import Path
@@ -42,7 +42,7 @@ def only_tree(network):
 
 
 def flows(tree):
-    """How many flows each link carries."""
+    """The number of flows on each link."""
     found = {}
     for path in tree["paths"]:
         for link in zip(path["path"], path["path"][1:], strict=False):

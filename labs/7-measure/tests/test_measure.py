@@ -1,4 +1,4 @@
-"""The tests that you see: run them in this folder with `pytest tests`."""
+"""The visible tests: run them in this folder with `pytest tests`."""
 
 import sys
 from pathlib import Path

@@ -64,7 +64,7 @@ def test_a_worker_that_never_sends_again_is_found(tmp_path: Path) -> None:
 
 
 def test_labs_and_targets_that_cannot_be_emulated() -> None:
-    with pytest.raises(InputError, match="lab 1-forward has no run in Mininet; these have: 2-sum"):
+    with pytest.raises(InputError, match="lab 1-forward has no run in Mininet; expected one of 2-sum"):
         check_emulation("1-forward", "fast")
     with pytest.raises(InputError, match="--emulate virtual: expected bmv2 or fast"):
         check_emulation("2-sum", "virtual")

@@ -293,7 +293,7 @@ def test_labs_are_handed_out_one_after_the_other(tmp_path: Path) -> None:
 
 def test_a_lab_that_is_there_is_not_written_over_and_no_other_is_written(tmp_path: Path) -> None:
     (tmp_path / "2-sum").mkdir()
-    with pytest.raises(InputError, match="2-sum is there already"):
+    with pytest.raises(InputError, match="2-sum exists already"):
         export_labs(tmp_path, ("1-forward", "2-sum"))
     assert [path.name for path in tmp_path.iterdir()] == ["2-sum"]
 

@@ -55,7 +55,7 @@ def write_solution(lab: str, folder: Path, *, compiled: bool = True) -> None:
 @pytest.mark.parametrize("lab", LABS)
 def test_a_submission_that_is_not_there(lab: str, tmp_path: Path) -> None:
     assert messages(graded(lab, tmp_path / "nobody")) == [
-        f"{tmp_path / 'nobody'}: no such file or folder; expected what a student hands in"
+        f"{tmp_path / 'nobody'}: no such file or folder; expected a submission"
     ]
 
 

@@ -95,7 +95,7 @@ class Planner:
         return worst * sum((time / worst) ** 16 for time in times) ** (1 / 16)
 
     def moves(self):
-        """What may change at once: a worker, a rack, all racks of a job."""
+        """The groups that change together: a worker, a rack, all racks of a job."""
         for at, workers in self.racks:
             for n in range(len(self.routes[at, workers[0]])):
                 yield [(at, worker, n) for worker in workers]

@@ -12,7 +12,7 @@ QUANTILES = {9: 2.2622, 14: 2.1448, 19: 2.0930, 29: 2.0452}
 
 
 def write_table():
-    """Write results.csv from what `inakit study run study.yml` has kept."""
+    """Write results.csv from the results of `inakit study run study.yml`."""
     from pyarrow import parquet
 
     with open("results.csv", "w", newline="") as file:

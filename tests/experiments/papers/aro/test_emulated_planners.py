@@ -52,4 +52,4 @@ def test_the_trap_is_one_in_the_model() -> None:
         for name, plan in plans.items()
     ]
     assert [row.planned_bps for row in rows] == pytest.approx([1.6e6, 2e6 / 3])
-    assert "expects 2000 kbit/s, but has 0.42 of the best" in about_pipelines(problem, rows)
+    assert "expects 2000 kbit/s; it has 0.42 of the best" in about_pipelines(problem, rows)

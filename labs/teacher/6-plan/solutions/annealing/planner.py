@@ -1,4 +1,4 @@
-"""Lab 6, solved: local search over paths. A path's load is what is left of it behind the sums that it meets."""
+"""Lab 6, solved: local search over paths. A path loads only the links before the first sum that it meets."""
 
 import itertools
 import random
@@ -7,7 +7,7 @@ STEPS, SEARCHES = 250, 2
 
 
 class Network:
-    """The fabric as it was given, and what is looked up in it most."""
+    """The given fabric, with lookups for its links and switches."""
 
     def __init__(self, fabric):
         self.hosts = set(fabric["hosts"])
@@ -19,7 +19,7 @@ class Network:
             self.peers.setdefault(a, []).append(b)
 
     def tier(self, node):
-        """0 for a host, 1 for a switch that hosts hang from, more above."""
+        """The tier: 0 for a host, 1 for a switch with hosts, higher above."""
         return 0 if node in self.hosts else self.switches[node]["tier"]
 
     def paths(self, worker, server):
@@ -84,7 +84,7 @@ def tree_of(network, job, paths):
 
 
 def loads_of(trees):
-    """How many flows each link carries, of all trees."""
+    """The number of flows of all trees on each link."""
     loads = {}
     for flows, _ in trees:
         for _, path in flows.values():
@@ -139,7 +139,7 @@ def annealed(draw, network, jobs, ways):
 
 
 def most_rate(network, jobs):
-    """What no paths can be better than: the workers' and servers' own links carry a flow each."""
+    """An upper bound for all paths: the workers' and servers' own links carry a flow each."""
     hosts = {host for job in jobs for host in [job["server"], *job["workers"]]}
     return min(rate for link, rate in network.rate.items() if hosts & set(link)) * (1 - 1e-9)
 

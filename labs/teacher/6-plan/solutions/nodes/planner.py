@@ -5,7 +5,7 @@ import random
 
 
 class Fabric:
-    """Who is beside whom, and how fast."""
+    """The neighbours of each node, and the links' rates."""
 
     def __init__(self, given):
         self.switches = given["switches"]
@@ -41,7 +41,7 @@ class Fabric:
 
 
 class Tree:
-    """The tree of a job for given decisions: which flows there are, and who sums them."""
+    """The tree of a job for given decisions: its flows, and the places where they are summed."""
 
     def __init__(self, fabric, job, decisions):
         self.job, self.decisions = job, decisions
@@ -85,7 +85,7 @@ class Tree:
         return way
 
     def sums(self):
-        """Where two flows or more meet."""
+        """The places where two or more flows meet."""
         return sorted(place for place, senders in self.members.items() if len(senders) > 1)
 
 
@@ -101,7 +101,7 @@ def usage(trees):
 
 
 def badness(fabric, trees):
-    """How long the fullest link takes for a bit of everybody, and softly the next ones."""
+    """The time of the fullest link for one bit of every flow, and with lower weight those of the next links."""
     times = sorted((n / fabric.speed[ends] for ends, n in usage(trees).items()), reverse=True)
     return times[0], sum(time**10 for time in times[:12])
 

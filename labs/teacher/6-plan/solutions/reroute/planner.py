@@ -74,7 +74,7 @@ class Network:
             layer = grown
 
     def meets(self, a, b):
-        """The place where what goes from a to b is summed; None where it is not."""
+        """The place where flows from a to b are summed; None if there is none."""
         return (b, self.out[a][b][1]) if b in self.about and self.about[b]["ina"] else None
 
     def load(self, trees):
@@ -95,7 +95,7 @@ class Network:
 
 
 class Routes:
-    """The ways of a job's workers, and what becomes of them where they meet."""
+    """The paths of a job's workers, and their flows after they meet."""
 
     def __init__(self, network, job):
         self.network, self.job = network, job
@@ -127,7 +127,7 @@ class Routes:
                     first.setdefault(place, real[at + 1 :])
 
     def flows(self):
-        """By link, who sends over it: workers or places of sums."""
+        """By link, the senders over it: workers or places of sums."""
         who = {}
         for worker, real in self.real():
             sender = worker
