@@ -7,11 +7,11 @@
         switch.expect(2, Ether() / IP(dst="10.0.1.9", ttl=63))
         switch.expect_nothing_else()
 
-Entries change and go (`change`, `delete`), registers, counters, multicast groups and mirror sessions are set and read;
-`switch.command("mc_mgrp_create 1")` takes any command of simple_switch_CLI that changes a switch.
+Entries can be changed and deleted (`change`, `delete`); registers, counters, multicast groups and mirror sessions can
+be set and read. `switch.command("mc_mgrp_create 1")` takes any command of simple_switch_CLI that changes a switch.
 
-Names may be as short as is clear, values are those of STF (`0x0a**`, `10.0.1.0/24`, `V&&&MASK`, `LOW..HIGH`).
-`pytest --p4-target bmv2` plays the same tests on BMv2 (as root).
+Any unambiguous ending of a name is a name; values are those of STF (`0x0a**`, `10.0.1.0/24`, `V&&&MASK`, `LOW..HIGH`).
+`pytest --p4-target bmv2` runs the same tests on BMv2 (as root).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from inakit.topo.errors import MachineError, unknown_name
 
 @dataclass(frozen=True)
 class Target:
-    """A way of running the P4 program. `missing` names what this machine lacks for it, or returns None."""
+    """A way of running the P4 program. `missing` returns the reason why this machine cannot, or None."""
 
     name: str
     node: str
@@ -71,7 +71,7 @@ BMV2_MODULES = {
 
 
 def missing_for_bmv2() -> str | None:
-    """The names of what this machine lacks for simple_switch under Mininet, or None."""
+    """The reason why this machine cannot run simple_switch under Mininet, or None."""
     if shutil.which("simple_switch") is None:
         return "simple_switch is not installed: run `vagrant up`, or install p4lang's package p4lang-bmv2"
     for module, package in BMV2_MODULES.items():
@@ -81,7 +81,7 @@ def missing_for_bmv2() -> str | None:
 
 
 def missing_for_fast() -> str | None:
-    """The names of what this machine lacks to run programs in the kernel, or None."""
+    """The reason why this machine cannot run programs in the kernel, or None."""
     if os.geteuid() != 0:
         return "root is needed to load programs into the kernel: run with sudo"
     if shutil.which("clang") is None:

@@ -25,7 +25,7 @@ from inakit.topo.live.ledger import Ledger
 
 
 class Bmv2Switch(P4Switch):  # type: ignore[misc]
-    """A `simple_switch` with a control port of its own.
+    """A `simple_switch` with its own control port.
 
     Its log is in `run_dir`; without one, the log is removed when the switch stops.
     """

@@ -46,9 +46,9 @@ def free_port() -> int:
 class SimpleSwitchProcess:
     """A running `simple_switch`, whose control plane listens on `control_port`, and which writes to `log`.
 
-    It sends its notifications to a socket of its own. The default socket is named after the device number, which
-    switches of two runs share: the second one could not start. The kit does not listen to it: its name is gone once the
-    switch is ready, so that nothing is left however this process ends.
+    Each process sends its notifications to its own socket. The default socket is named after the device number, which
+    switches of two runs share, so the second switch could not start. The kit does not listen to it and removes its name
+    once the switch is ready, so that nothing remains however this process ends.
     """
 
     def __init__(self, name: str, arguments: list[str], control_port: int, log: Path) -> None:

@@ -42,7 +42,7 @@ TABLE_ONLY, DEFAULT_ONLY = 1, 2
 """Scopes of an action in a table."""
 
 MOST = (1 << 31) - 1
-"""The greatest priority. P4Runtime's priority, of which the greatest wins, and BMv2's, the least, sum up to it."""
+"""P4Runtime's and BMv2's priorities of an entry sum up to this number: P4Runtime's greatest and BMv2's least win."""
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,7 @@ STRATEGIES: dict[str | None, Callable[[int, int], Addresses]] = {
     ),
     # each host has a subnet of its own
     "l3": lambda switch, host: Addresses(f"10.{switch}.{host}.2/{PREFIX}", f"10.{switch}.{host}.1"),
-    # without a strategy all hosts are in 10.0.0.0/8, whatever their names
+    # without a strategy all hosts are in 10.0.0.0/8, for any names
     None: lambda _switch, host: Addresses(f"10.{host >> 16}.{host >> 8 & 0xFF}.{host & 0xFF}/{ANYWHERE}"),
 }
 """The address of a host and of its gateway, from the numbers of its switch and of itself."""

@@ -153,7 +153,7 @@ def read_inputs(nodes: Json, fields: Fields) -> tuple[HashInput, ...]:
 
 # {"id": 1, "name": "digest_t", "elements": [{"type": "field", ...}, {"type": "hexstr", ..., "bitwidth": 8}]}
 def read_field_lists(nodes: Json, fields: Fields) -> dict[int, FieldList]:
-    """Lists of fields by number; parts that are neither fields nor numbers are left out."""
+    """Lists of fields by number; parts that are neither fields nor numbers are omitted."""
     found = {}
     for node in nodes:
         parts = (each for each in read_inputs(node["elements"], fields) if isinstance(each, Field | SizedNumber))

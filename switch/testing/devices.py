@@ -252,7 +252,7 @@ def in_kernel(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Dev
 
 @contextmanager
 def in_bmv2(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device]:  # noqa: ARG001, BMv2 has its own
-    """A `simple_switch` of its own, on interfaces; needs root."""
+    """A separate `simple_switch`, on interfaces; needs root."""
     choose_target("bmv2", program)
     read_program(program)  # its errors say what is wrong with a file; simple_switch would only refuse it
     from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is

@@ -322,7 +322,7 @@ def bounded_index(context: Context, index: Expression, size: int) -> Iterator[No
 
 @contextmanager
 def tested_index(context: Context, index: Expression, size: int) -> Iterator[None]:
-    """Write the declaration of `index`, and its test around what is written inside.
+    """Write the declaration of `index`, and its test around the statements inside.
 
     The kernel's verifier has to see this test; clang would omit or move it where it knows the range of the index. So
     the range of a variable index is hidden from clang before and after the test.

@@ -115,7 +115,7 @@ def symbol(context: Context, calculation: Calculation) -> str:
 
 
 def emit_input(context: Context, calculation: Calculation) -> None:
-    """Write the input's bytes into `hashed`, and their number into `length`; fields of invalid headers are left out."""
+    """Write the input's bytes into `hashed`, and their number into `length`; fields of invalid headers are omitted."""
     out, bit, headers = context.out, 0, context.program.headers
 
     def owner(part: Field | SizedNumber) -> str:

@@ -153,7 +153,7 @@ def lacking(needs: Iterable[Need]) -> list[Need]:
 
 
 def missing_here() -> str | None:
-    """A text that names what this machine lacks for any program, or None; checked before a program is compiled."""
+    """The reason why this machine cannot run any program, or None; checked before a program is compiled."""
     if (rights := missing_capabilities("CAP_NET_ADMIN", "CAP_BPF or CAP_SYS_ADMIN")) is not None:
         return rights
     try:

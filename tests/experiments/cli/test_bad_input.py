@@ -156,7 +156,7 @@ exactness --switch nope | unknown switch 'nope'
 dump leaf1 --run zzzz | network
 top --interval nan | interval nan: at least
 capture leaf1 3 --output x.pcap --run zzzz | network
-switch stf x.p4 test.stf | compiled of it, x.json: run `p4c-bm2-ss --std p4-16 -o x.json x.p4`
+switch stf x.p4 test.stf | the compiled program, x.json: run `p4c-bm2-ss --std p4-16 -o x.json x.p4`
 switch stf broken.json test.stf | broken.json: not JSON line 1: Expecting value
 switch stf empty.json test.stf | empty.json: empty; the JSON that p4c-bm2-ss writes is expected
 switch stf folder test.stf | folder: is a directory
