@@ -156,7 +156,7 @@ def test_what_the_parts_of_the_kit_used_is_shown_over_time(
     ]
     nothing_wrong(browser)
     browser.press("lbmm")
-    assert "Nothing was read" in browser.find("#processors").text
+    assert "The use was not measured" in browser.find("#processors").text
     quiet(browser)
 
 
