@@ -68,7 +68,7 @@ def test_a_trace_is_read_in_the_order_of_arrival(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("arrival_s,workers\n1,2\n", "expected are arrival_s"),
+        ("arrival_s,workers\n1,2\n", "columns arrival_s, workers: arrival_s, .* are expected"),
         ("arrival_s,workers,gradient_bytes,colour\n1,2,3,4\n", "colour"),
         ("arrival_s,workers,gradient_bytes\n0,2,4\n0,two,4\n", "line 3"),
         ("arrival_s,workers,gradient_bytes\n0,0,4\n", "line 2: at least one worker"),
