@@ -1,1 +1,1 @@
-"""Fabrics: immutable data, where they come from and how they are drawn, and the Mininet network built from one."""
+"""Fabrics: immutable data, their files and generators, pictures, and the networks built from them."""

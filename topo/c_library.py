@@ -1,7 +1,7 @@
-"""Compiles C to a library for this process, or to an eBPF object, each text once per machine; a thread for long calls.
+"""Compile C to a library for this process or to an eBPF object, once per text and machine; a thread for long calls.
 
-Results are kept under the user's cache directory by the hash of everything that goes into them. They are put there by
-a rename, so that any number of processes may build at once.
+Results are cached in the user's cache directory under the hash of all their inputs. A rename puts them there, so that
+several processes can build at the same time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from inakit.topo.errors import MachineError, OutputError, RunError, writing
 
 @dataclass(frozen=True)
 class Compiler:
-    """How to make one kind of output. Of `programs`, the first one that is installed is used.
+    """The compiler of one kind of output: the first installed one of `programs`.
 
     `headers`: a folder of headers that the text may include. `native`: the output runs in this process, so that the
     environment variables `CC` and `CFLAGS` choose the compiler and more options, as they do for `make`.
@@ -39,7 +39,7 @@ class Compiler:
     native: bool = False
 
     def as_environment_says(self) -> Compiler:
-        """The compiler with what `CC` and `CFLAGS` say; the kit's own options come first, so that theirs prevail."""
+        """Return the compiler with `CC` and `CFLAGS` applied; `CFLAGS` override the kit's own options."""
         if not self.native:
             return self
         program, options = os.environ.get("CC"), shlex.split(os.environ.get("CFLAGS", ""))
@@ -48,9 +48,9 @@ class Compiler:
 
     @property
     def include_options(self) -> list[str]:
-        """The options for the folders of headers. <asm/types.h> of Debian is where clang does not look for eBPF.
+        """The include options. clang does not find Debian's <asm/types.h> for eBPF by itself.
 
-        For its own processor a compiler knows the system's folders; a cross compiler must not see those of this one.
+        A native compiler knows the system's folders; a cross compiler must not use those of this processor.
         """
         found = [] if self.native else sorted(Path("/usr/include").glob("*-linux-gnu/asm"))
         folders = [directory.parent for directory in found] + ([self.headers] if self.headers else [])
@@ -67,7 +67,7 @@ LIBRARY = Compiler(
 
 
 def build(source: str, compiler: Compiler) -> Path:
-    """The file that `compiler` makes of `source`; an earlier one from the cache, if there is one.
+    """Compile `source`, or take the result from the cache, and return its path.
 
     Raises `MachineError` where no compiler is installed, `RunError` for C that does not compile.
     """
@@ -84,7 +84,7 @@ TRIAL = "int inakit_trial(int a) { return a + 1; }"
 
 
 def check_compiler(compiler: Compiler) -> None:
-    """Raise `MachineError` unless the compiler compiles, and, where it is for this processor, the result loads here."""
+    """Raise `MachineError` unless the compiler compiles a trial and a native result loads in this process."""
     made = build(TRIAL, compiler)
     if not compiler.native:
         return
@@ -92,13 +92,13 @@ def check_compiler(compiler: Compiler) -> None:
         ctypes.CDLL(str(made))
     except OSError as error:
         raise MachineError(
-            f"{made.parent}: what is compiled cannot be loaded from there ({error}): "
-            "let XDG_CACHE_HOME name a folder on a disk that is not mounted noexec"
+            f"{made.parent}: compiled code cannot be loaded from there ({error}): "
+            "set XDG_CACHE_HOME to a folder on a disk that is not mounted noexec"
         ) from error
 
 
 def fingerprint(source: str, compiler: Compiler) -> str:
-    """A hash of the text, of the headers that it includes, and of how they are compiled."""
+    """A hash of the source, of its headers, and of the compiler's programs and options."""
     headers = sorted(compiler.headers.glob("*.h")) if compiler.headers else []
     texts = [source, *(header.read_text() for header in headers)]
     parts = [*texts, compiler.suffix, *compiler.programs, *compiler.options]
@@ -106,9 +106,9 @@ def fingerprint(source: str, compiler: Compiler) -> str:
 
 
 def cache_directory() -> Path:
-    """Where compiled programs are kept: `$XDG_CACHE_HOME/inakit`, by default `~/.cache/inakit`."""
+    """The folder of compiled programs: `$XDG_CACHE_HOME/inakit`, by default `~/.cache/inakit`."""
     base = os.environ.get("XDG_CACHE_HOME")
-    way = "compiled programs are kept there: let XDG_CACHE_HOME name a folder that can be written"
+    way = "compiled programs are kept there: set XDG_CACHE_HOME to a writable folder"
     try:
         directory = (Path(base) if base else Path.home() / ".cache") / "inakit"
     except RuntimeError as error:
@@ -134,23 +134,23 @@ def compile_to(wanted: Path, source: str, compiler: Compiler) -> None:
             raise MachineError(f"{command[0]} cannot be started ({error.strerror}): {REPAIR}") from error
         if done.returncode:
             if source == TRIAL:
-                why, room = first(done), "free some space there, or let TMPDIR name another folder"
+                why, room = first(done), "free some space there, or set TMPDIR to another folder"
                 way = room if os.strerror(errno.ENOSPC) in why else REPAIR
                 raise MachineError(f"{command[0]} does not compile, not even a trial ({why}): {way}")
             check_compiler(compiler)
             complaint = "\n".join(done.stderr.splitlines()[:20])
-            raise RunError(f"{command[0]} does not compile C of the kit, a fault of it:\n{complaint}")
+            raise RunError(f"{command[0]} does not compile C code of the kit, which is a bug in the kit:\n{complaint}")
         result.replace(wanted)
 
 
 def first(done: subprocess.CompletedProcess[str]) -> str:
-    """The first line of what a program said that has an error in it, else its first line, else how it ended."""
+    """The first line of a program's stderr that contains "error", else its first line, else the exit code."""
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     return next((line for line in lines if "error" in line.lower()), lines[0] if lines else f"exit {done.returncode}")
 
 
 def find(compiler: Compiler) -> str:
-    """The path of the first of the compiler's programs that is installed; `MachineError` if none is."""
+    """Return the path of the first installed program of the compiler. Raises `MachineError` if there is none."""
     for program in compiler.programs:
         if found := shutil.which(program):
             return found
@@ -159,9 +159,9 @@ def find(compiler: Compiler) -> str:
 
 
 def lasting_thread(name: str) -> Callable[[], ThreadPoolExecutor]:
-    """A function that gives one thread of this name, which starts with its first call.
+    """Return a function that returns one thread of this name and starts it at its first call.
 
-    A forked process has no other thread than its first, and gets one of its own.
+    A forked process inherits only the main thread and gets a thread of its own here.
     """
     thread = cache(lambda: ThreadPoolExecutor(1, thread_name_prefix=name))
     os.register_at_fork(after_in_child=thread.cache_clear)

@@ -1,18 +1,17 @@
-"""Every error that the kit raises on purpose.
+"""The kit's own errors, and the packages of extras.
 
 InakitError
-├── InputError        something a person wrote is wrong: a file, a name, a number (exit code 2)
+├── InputError        wrong input: a file, a name, a number (exit code 2)
 │   ├── FabricError   a fabric that cannot exist
 │   └── PlanError     a plan that breaks a rule; names the rule, the tree and the link
-├── MachineError      something this machine lacks: root, clang, simple_switch (exit code 2)
+├── MachineError      this machine lacks something: root, clang, simple_switch (exit code 2)
 ├── SolverError       a model that is infeasible, or a solver that failed (exit code 2)
 ├── OutputError       a file or a folder that cannot be written (exit code 2)
 ├── UnsupportedError  a P4 construct that a target refuses to run, by name (exit code 2)
-└── RunError          a run that broke: a switch died, a worker stalled (exit code 2)
+└── RunError          a run that failed: a switch died, a worker stalled (exit code 2)
 
-Each message names the value, what was expected, and the way out.
-
-Packages that a plain `pip install inakit` does not bring, and the extra of `pyproject.toml` that brings each.
+Each message names the value, what was expected, and the way out. `EXTRAS` lists the packages that a plain `pip install
+inakit` does not install, with their extras in `pyproject.toml`.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from pathlib import Path
 
 
 class InakitError(Exception):
-    """Base of all errors whose message is meant for a person."""
+    """Base of all errors whose message is written for users."""
 
 
 class InputError(InakitError):
-    """Something a person wrote is wrong."""
+    """Wrong input of a user: a file, a name, a number."""
 
 
 class FabricError(InputError):
@@ -44,7 +43,7 @@ class PlanError(InputError):
 
 
 class MachineError(InakitError):
-    """Something that this machine lacks."""
+    """A requirement that this machine does not meet."""
 
 
 class SolverError(InakitError):
@@ -60,11 +59,11 @@ class UnsupportedError(InakitError):
 
 
 class RunError(InakitError):
-    """A run that broke while it ran."""
+    """A run that failed."""
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for a name that no registry has, with the nearest one that it has."""
+    """Return the error for an unknown name, with the nearest known one."""
     choices = sorted(known)
     near = difflib.get_close_matches(name, choices, n=1) or [each for each in choices if each.lower() == name.lower()]
     hint = f"did you mean '{near[0]}'? " if near else ""
@@ -72,7 +71,7 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
 
 
 def as_root() -> str:
-    """What to type to run the present command as root: sudo does not look into the folder of an environment."""
+    """The instruction to run this command as root, by its path: sudo does not search virtual environments."""
     if not os.access(sys.argv[0], os.X_OK):  # Python's own argument, such as a script or a module
         return "run the same command with sudo"
     return f"run `{shlex.join(['sudo', *sys.argv])}`"
@@ -84,29 +83,29 @@ REMEDIES = {
     errno.EACCES: "choose a folder of your own, or run the command as who may write there",
     errno.EPERM: "choose a folder of your own, or run the command as who may write there",
     errno.EROFS: "choose a folder on another disk",
-    errno.ENOTDIR: "something on the way to it is a file; choose a folder",
+    errno.ENOTDIR: "a part of its path is a file; choose a folder",
     errno.EEXIST: "it is a file; choose a folder",
     errno.EISDIR: "it is a folder; choose the name of a file",
     errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ELOOP: "its symbolic links lead in a circle; choose another folder",
+    errno.ELOOP: "its symbolic links form a loop; choose another folder",
     errno.EIO: "its disk has failed; choose a folder on another",
     errno.EFBIG: "its disk takes no file of that size; choose a folder on another",
 }
-"""What to do about an error of writing. An `OSError` that is not listed here is not a mistake of the user."""
+"""The remedy for each error of writing. An `OSError` that is not listed here is not a mistake of the user."""
 
 SYSTEM_REMEDIES = {
     errno.EMFILE: "this process may open no more files: raise the limit (`ulimit -n 4096`)",
-    errno.ENFILE: "this machine has no more open files: end what holds many, or raise /proc/sys/fs/file-max",
+    errno.ENFILE: "this machine can open no more files: end programs that hold many, or raise /proc/sys/fs/file-max",
     errno.EAGAIN: "no more processes can be started: raise the limit (`ulimit -u`, the container's --pids-limit)",
     errno.ENOMEM: "there is no more memory: allow this process more (`ulimit -v`, the container's limit)",
-    errno.ENOEXEC: "the program cannot run on this machine: install it anew, or another at the head of PATH",
+    errno.ENOEXEC: "the program cannot run on this machine: reinstall it, or put another one first in PATH",
     errno.ENODEV: "this kernel has no such device: load its module, or run in virtual time (--switch virtual)",
 }
-"""What to do about errors of the system other than those of writing."""
+"""The remedy for each system error other than those of writing."""
 
 
 def system_error(error: OSError) -> MachineError | None:
-    """The error in words, if a remedy is known."""
+    """Return the error with its remedy, or None if no remedy is known."""
     remedy = SYSTEM_REMEDIES.get(error.errno or 0)
     if remedy is None:
         return None
@@ -116,7 +115,7 @@ def system_error(error: OSError) -> MachineError | None:
 
 
 def output_error(error: OSError, path: Path | None = None, way: str = "") -> OutputError | None:
-    """The error in words, for `path` where the error itself names no file; None unless it is one of writing.
+    """Return the error with its remedy, about `path` if it names no file; None unless it is an error of writing.
 
     A missing file is an error of writing only if it is `path` or a folder above it, and its own folder exists: some
     file systems (/proc) allow no new files.
@@ -131,9 +130,9 @@ def output_error(error: OSError, path: Path | None = None, way: str = "") -> Out
 
 @contextmanager
 def writing(path: Path, remedy: str = "") -> Iterator[None]:
-    """Turn an error of writing into `path` or below it, which is raised in the block, into an `OutputError`.
+    """Turn an error of writing to `path` or below it in the block into an `OutputError`.
 
-    `remedy` is what to do about it, where that is not to choose another folder.
+    `remedy` replaces the default advice to choose another folder.
     """
     try:
         yield
@@ -159,16 +158,16 @@ EXTRAS = {
     "distributed": ("distributed", "cluster"),
     "submitit": ("submitit", "cluster"),
 }
-"""By the name under which Python imports it, each package's own name and an extra. `inakit[all]` has them all."""
+"""Import name to the package's name and its extra. `inakit[all]` includes all extras."""
 
 
 def lacking(imported: str, what: str) -> MachineError:
-    """The error for `what` that needs a package of an extra, by the name under which it is imported."""
+    """Return the error for `what` that needs a package of an extra; `imported` is the package's import name."""
     package, extra = EXTRAS[imported]
     return MachineError(f"{what} needs {package}, which is not installed: pip install 'inakit[{extra}]'")
 
 
 def lacking_import(error: ImportError, what: str) -> MachineError | None:
-    """The error for `what` whose import failed; None unless an extra brings the package that was not found."""
+    """Return the error for `what` whose import failed; None unless an extra installs the missing package."""
     imported = (error.name or "").partition(".")[0]
     return lacking(imported, what) if isinstance(error, ModuleNotFoundError) and imported in EXTRAS else None

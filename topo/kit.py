@@ -1,4 +1,4 @@
-"""Which inakit this is: what `inakit --version` prints, and what every run's record and report name."""
+"""The version of this inakit, as `inakit --version` prints it and every run's record and report state it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import inakit
 from inakit.topo.kit_source import Source, source_of
 
 PLACE = Path(inakit.__file__).resolve().parents[1]
-"""The folder in which the package `inakit` is: of a checkout, or `site-packages`."""
+"""The folder that contains the package `inakit`: a checkout or `site-packages`."""
 
 
 @dataclass(frozen=True)
 class Kit:
-    """A version of inakit, and the source that it was made from."""
+    """A version of inakit, and the source that it was built from."""
 
     version: str
     source: Source
 
     def __str__(self) -> str:
-        """As people read it: `0.1.0 (commit ede02423, changed files)`."""
+        """The text for people: `0.1.0 (commit ede02423, changed files)`."""
         return f"{self.version} ({self.source})" if str(self.source) else self.version
 
 
 @cache
 def this_kit() -> Kit:
-    """The inakit that runs; its files are looked at once, when this is first asked."""
+    """The running inakit. The first call examines its files; the result is cached."""
     return Kit(inakit.__version__, source_of(PLACE))

@@ -1,7 +1,7 @@
 """The commit that the files of the kit come from, and whether any of them was changed since.
 
-A checkout says it itself. A package says it by a file that its build leaves in it: `setup.py` runs this module as well,
-which therefore imports nothing of the kit.
+A checkout has its `.git`. A package has a file that its build writes: `setup.py` runs this module too, which therefore
+imports nothing of the kit.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 BUILT = "source.json"
-"""The file in the package `inakit` that says what it was built from. A checkout has none."""
+"""The file in a built package `inakit` that states its source. A checkout has none."""
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 GIT_S = 5
-"""How long git may take to compare the files with the commit, in seconds."""
+"""The time limit for git's comparison of the files with the commit, in seconds."""
 
 
 class Source(NamedTuple):
-    """A commit's full hash, and whether tracked files differ from it; None for what cannot be known."""
+    """A commit's full hash, and whether tracked files differ from it; None if unknown."""
 
     commit: str | None = None
     changed: bool | None = None
 
     def __str__(self) -> str:
-        """Both in words, the commit shortened; empty where the commit is not known."""
+        """The text with the shortened hash; empty if the commit is unknown."""
         if self.commit is None:
             return ""
         words = {True: ", changed files", False: "", None: ", without git to tell changes"}[self.changed]
@@ -47,7 +47,7 @@ def source_of(folder: Path) -> Source:
 
 
 def head(git: Path) -> str | None:
-    """The commit that is checked out, read without git, which may lack or refuse the checkout of another user."""
+    """The commit that is checked out, read without git: git can be missing or refuse another user's checkout."""
     try:
         if git.is_file():  # of a further working tree
             git = git.parent / git.read_text().removeprefix("gitdir:").strip()
@@ -60,7 +60,7 @@ def head(git: Path) -> str | None:
 
 
 def commit_of(git: Path, branch: str) -> str:
-    """The commit of a branch (`refs/heads/main`), which has a file of its own, or a line among the packed ones."""
+    """The commit of a branch (`refs/heads/main`), from its own file or its line in `packed-refs`."""
     common = git / "commondir"
     folder = git / common.read_text().strip() if common.exists() else git
     if (folder / branch).is_file():
@@ -72,7 +72,7 @@ def commit_of(git: Path, branch: str) -> str:
 def changed(folder: Path, git: Path) -> bool | None:
     """Whether tracked files differ from the commit; None where git is missing, slow, or cannot tell.
 
-    Git refuses no folder of another user when it is told where `.git` is. It writes nothing, so no file becomes root's.
+    With an explicit `--git-dir` git accepts another user's folder. It writes nothing, so that no file becomes root's.
     """
     places = (f"--git-dir={git}", f"--work-tree={folder}")
     asked = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules")

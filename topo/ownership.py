@@ -1,8 +1,8 @@
-"""What root makes belongs to whom the folder belongs to in which it is made.
+"""Ownership of new files: files that root creates get the owner of their folder.
 
-A network needs root, what it leaves is read and removed without: results, plans, captures, compiled programs in the
-cache of a user. So while a command runs as root every file and folder that it makes is noted, whichever module or
-library makes it, and given away when the command ends, by whatever way.
+A network needs root, but its results, plans, captures and cached programs should be readable and removable without
+root. While a command runs as root, every file and folder that this process creates, in any module or library, is noted
+and given away when the command ends in any way.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ made: set[Path] = set()
 
 @contextmanager
 def given_to_owners() -> Iterator[None]:
-    """Give away what the block has made. It changes nothing unless root runs it."""
+    """Give the files and folders made in the block to their folders' owners. Without root it has no effect."""
     if os.geteuid() == 0:
         watch()
     try:
@@ -33,12 +33,12 @@ def given_to_owners() -> Iterator[None]:
 
 @cache
 def watch() -> None:
-    """Note from now on what this process makes. Python cannot take an audit hook back."""
+    """Note the files and folders that this process makes from now on. Python cannot remove an audit hook."""
     sys.addaudithook(note)
 
 
 def note(event: str, arguments: tuple[Any, ...]) -> None:
-    """Note the path of what an event is about to make."""
+    """Note the path that an audit event is about to create."""
     if event == "open":
         path, _, flags = arguments
         new = isinstance(flags, int) and flags & os.O_CREAT
@@ -56,7 +56,7 @@ def note(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def give() -> None:
-    """Give everything that was noted away, folders with all that is in them, and forget it."""
+    """Give all noted paths away, folders with their contents, and forget them."""
     for path in sorted(made):
         with suppress(OSError):
             found, owner = path.lstat(), owner_of(path.parent)
@@ -71,9 +71,9 @@ def give() -> None:
 
 
 def owner_of(folder: Path) -> tuple[int, int] | None:
-    """To which user and group that is given which root makes in a folder; None for root's own folders.
+    """The user and group that get root's files in a folder; None for root's own folders.
 
-    In a folder of everybody, such as /tmp, it is who has called sudo.
+    In a world-writable folder such as /tmp, it is the user who called sudo.
     """
     found = folder.stat()
     if found.st_uid:

@@ -27,8 +27,8 @@ from inakit.topo.fabric.positions import SWITCH_HEIGHT, NodePositions, Point
 class Labels:
     """The labels of one drawing: each load stands beside the line of its own direction, and overlaps nothing.
 
-    Places are tried one after another, where each label is measured as it will be drawn. A label that fits nowhere is
-    left out and counted. `taken` are boxes in pixels that no label may overlap.
+    Places are tried one after another with the label's rendered size. A label that fits nowhere is omitted and counted.
+    `taken` are boxes in pixels that no label overlaps.
     """
 
     axes: Axes
@@ -36,7 +36,7 @@ class Labels:
     left_out: int = 0
 
     def place(self, text: Text, places: Iterable[Point]) -> bool:
-        """Put a text at the first of `places` where it fits, or remove it where it fits nowhere. Whether it fitted."""
+        """Put a text at the first of `places` where it fits, else remove it; return whether it fits."""
         for place in places:
             text.set_position(place)
             box = self.extent(text)
@@ -60,7 +60,7 @@ def overlap(one: Bbox, other: Bbox) -> bool:
 
 
 def along(first: float) -> Iterator[float]:
-    """Shares of a line's length: `first`, then further and further from it on both sides, away from the ends."""
+    """Yield shares of a line's length: `first`, then values ever further from it on both sides, away from the ends."""
     yield first
     for step in range(1, 14):
         yield from (at for at in (first + 0.05 * step, first - 0.05 * step) if 0.12 <= at <= 0.88)
@@ -82,13 +82,13 @@ LANE = 0.09
 MAX_INCHES = 60.0
 DASHES: tuple[Literal["-", "--", ":"], ...] = ("-", "--", ":")
 MOST_JOBS = 3
-"""Of a host with more jobs than these, the drawing says only their number."""
+"""The most jobs of a host that are listed; for more the drawing shows their number."""
 LABEL_POINTS, LABEL_ASIDE, HOST_RADIUS = 5.4, 0.22, 0.13
 """A label's font size, its distance from the middle of a cable with loads in both directions, and a host's radius."""
 
 
 class BranchShape(Protocol):
-    """What a drawing needs of a branch of a tree."""
+    """The part of a tree's branch that a drawing uses."""
 
     @property
     def links(self) -> Sequence[DirectedLink]:
@@ -96,7 +96,7 @@ class BranchShape(Protocol):
 
 
 class AggregatorShape(Protocol):
-    """What a drawing needs of an aggregator."""
+    """The part of an aggregator that a drawing uses."""
 
     @property
     def switch(self) -> str:
@@ -108,7 +108,7 @@ class AggregatorShape(Protocol):
 
 
 class TreeShape(Protocol):
-    """What a drawing needs of an aggregation tree: `topo` does not know plans."""
+    """The part of an aggregation tree that a drawing uses: `topo` does not import plans."""
 
     @property
     def number(self) -> int:
@@ -134,11 +134,11 @@ def draw(
     jobs: Mapping[str, Sequence[int]] | None = None,
     title: str | None = None,
 ) -> None:
-    """Draw to each of `paths`, whose ending (.png, .svg) says the format. Raises `InputError`.
+    """Draw to each of `paths`, whose suffix (.png, .svg) sets the format. Raises `InputError`.
 
     `loads` are bit/s of directed links, shown as width and label. Each of `trees` has a colour, and a Σ where it
-    aggregates. `roles` maps hosts to 'worker' or 'ps', `owners[n]` is the number of the job of `trees[n]`, and
-    `jobs` maps hosts to the jobs that they take part in.
+    aggregates. `roles` maps hosts to 'worker' or 'ps', `owners[n]` is the number of the job of `trees[n]`, and `jobs`
+    maps hosts to their jobs.
     """
     targets = [paths] if isinstance(paths, Path) else list(paths)
     for path in targets:
@@ -153,7 +153,7 @@ def draw(
 
 
 class Picture:
-    """One drawing: what is to be shown, and the steps that draw it. Positions are in units of `NodePositions`."""
+    """One drawing: its content, and the steps that draw it. Positions are in units of `NodePositions`."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class Picture:
         return ax + (at - first) * (bx - ax), ay + (at - first) * (by - ay)
 
     def label_loads(self, axes: Axes) -> int:
-        """Label every load beside its own direction's line; how many have no room."""
+        """Label every load beside its own direction's line; return the number of labels without room."""
         hops = [hop for hop in self.directed if self.loads.get(hop)]
         if len(hops) > MAX_LABELS:
             return len(hops)
@@ -257,7 +257,7 @@ class Picture:
         return labels.left_out
 
     def box_of(self, node: str) -> tuple[Point, Point]:
-        """Two opposite corners of what is drawn of a node."""
+        """Two opposite corners of a node's drawing."""
         x, y = self.layout.positions[node]
         if node in self.fabric.host_names:
             return (x - HOST_RADIUS, y - HOST_RADIUS), (x + HOST_RADIUS, y + HOST_RADIUS)
@@ -282,9 +282,9 @@ class Picture:
         return "↑" if by > ay else "↓"
 
     def places(self, hop: DirectedLink) -> Iterator[Point]:
-        """The places where the label of a load may stand, best first: on its own side of the cable, near its sender.
+        """Yield the possible places of a load's label, best first: on its own side of the cable, near its sender.
 
-        On the way to a host they are near the host.
+        On a link to a host they are near the host.
         """
         to_host = hop[1] in self.fabric.host_names
         both_ways = bool(self.loads.get(hop[::-1]))
@@ -293,7 +293,7 @@ class Picture:
                 yield self.point_at(hop, t, aside)
 
     def draw_switch(self, axes: Axes, name: str) -> None:
-        """Draw a box with a column per pipeline; that of a switch without INA is grey and has no columns."""
+        """Draw a box with a column per pipeline; a switch without INA is grey and has no columns."""
         x, y = self.layout.positions[name]
         width = self.layout.switch_width(name)
         switch = self.fabric.switch_by_name[name]
@@ -333,7 +333,7 @@ class Picture:
             )  # fmt: skip
 
     def draw_host(self, axes: Axes, name: str) -> None:
-        """Draw a marker for a host's role, its name, and the jobs that it takes part in."""
+        """Draw a marker for a host's role, its name, and its jobs."""
         marker, color, _ = ROLES.get(self.roles.get(name, ""), ROLES[""])
         x, y = self.layout.positions[name]
         axes.plot([x], [y], marker=marker, markersize=9, markerfacecolor=color, markeredgecolor=INK,
@@ -344,7 +344,7 @@ class Picture:
         )
 
     def limit(self, axes: Axes) -> None:
-        """Set the limits of the axes; only after that can texts be measured."""
+        """Set the limits of the axes, before any text is measured."""
         arcs = max((self.layout.arc(link.a, link.b) for link in self.fabric.links), default=0.0)
         axes.set_xlim(-0.4, self.layout.width + 0.4)
         axes.set_ylim(-1.1, self.layout.heights[-1] + SWITCH_HEIGHT / 2 + arcs + 0.3)
@@ -364,7 +364,7 @@ class Picture:
         )  # fmt: skip
 
     def legend(self) -> list[Patch | Line2D]:
-        """The entries of the legend: only what this drawing shows."""
+        """The entries of the legend, for the elements in this drawing only."""
         present = {self.roles.get(host.name, "") for host in self.fabric.hosts}
         handles: list[Patch | Line2D] = [
             Line2D([], [], marker=marker, color="none", markerfacecolor=color, markeredgecolor=INK, label=label)
@@ -395,7 +395,7 @@ def dash_of(tree: int) -> Literal["-", "--", ":"]:
 
 
 def job_names(numbers: Sequence[int]) -> str:
-    """The jobs of a host, as short as there is room for."""
+    """The jobs of a host, shortened to the room."""
     if len(numbers) > MOST_JOBS:
         return f"{len(numbers)} jobs"
     return f"job {','.join(map(str, numbers))}" if numbers else ""

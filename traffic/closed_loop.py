@@ -1,7 +1,7 @@
 """The closed loop: gradients go out and sums come back, iteration after iteration, until all workers have exact sums.
 
-One thread drives all endpoints of all jobs: each tick it takes what has arrived anywhere, lets the endpoints act on it,
-and sends what they have to send. Workers are synchronous: an iteration of a job begins when all its workers have all
+One thread drives all endpoints of all jobs: each tick it receives all arrived packets, lets the endpoints process them,
+and sends the packets that are due. Workers are synchronous: an iteration of a job begins when all its workers have all
 results of the last one and have computed.
 """
 
@@ -38,10 +38,10 @@ from inakit.traffic.wire.packet_format import Kind
 # -- The iterations.
 
 TICK_S = 0.004
-"""How often workers and PSs act in real time, in seconds, unless a run has other options."""
+"""The default interval at which workers and PSs act in real time, in seconds."""
 
 ROUNDINGS = 0.01
-"""Endpoints may be due earlier than the time that they give, by less than this part of a tick."""
+"""Endpoints can be due earlier than their stated time by less than this part of a tick."""
 
 Progress = Callable[[float], None]
 """Called from time to time with the share of the run that is done, 0 to 1."""
@@ -49,9 +49,9 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class ReliableOptions:
-    """`tick_s`: how often endpoints act, in seconds; None for what fits the world and the loop, `TICK_S` in real time.
+    """`tick_s`: the interval at which endpoints act, in seconds; None: the default of the world and the loop.
 
-    `stall_s`: a run without a result for so long has failed. `bounds`: what the world lets streams do.
+    `stall_s`: the time without a result after which a run has failed. `bounds`: the world's limits for streams.
     """
 
     worker: WorkerOptions = field(default_factory=WorkerOptions)
@@ -62,27 +62,28 @@ class ReliableOptions:
 
 
 class Interfering(Protocol):
-    """What interferes with a run, in the thread that runs it: faults at endpoints, and their times."""
+    """Interference with a run in its own thread: faults at endpoints, and their times."""
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """The layout and the ports that the run is to use instead of these."""
+        """Return the layout and the ports that the run uses instead of these."""
         ...
 
     def act(self, loop: ClosedLoop, now: float) -> None:
-        """Do what is due at `now`; called once a tick, except for ticks before `next_due`."""
+        """Apply the faults that are due at `now`; called once a tick, except for ticks before `next_due`."""
         ...
 
     def next_due(self, loop: ClosedLoop) -> float:
-        """Before this time, give or take roundings, `act` does nothing unless packets come; -inf if unknown."""
+        """The time, up to rounding, before which `act` does nothing unless packets arrive; -inf if unknown."""
         ...
 
 
 @dataclass
 class JobState:
-    """Where a job is in its iterations.
+    """A job's progress in its iterations.
 
     While `loading`, its part of the memory belongs to the loading thread; from `start_at` on, while it is `active`, it
-    exchanges gradients. `results`: how many results its workers held when that last changed, at `progress_at`.
+    exchanges gradients. `results`: the number of results that its workers held at `progress_at`, the time of its last
+    change.
     """
 
     index: int
@@ -95,10 +96,10 @@ class JobState:
 
 
 class ClosedLoop:
-    """One run. It reads the clock of the ports, so that a network in memory may have one of its own.
+    """One run. It reads the ports' clock, so that a network in memory can have its own.
 
-    A subclass sets `memory`, `workers` and `servers`, the endpoints. `real_time_tick_s`: how often they act in real
-    time, in seconds, unless a run has other options.
+    A subclass sets `memory`, `workers` and `servers`, the endpoints. `real_time_tick_s`: the default interval at which
+    they act in real time, in seconds.
     """
 
     real_time_tick_s: ClassVar[float] = TICK_S
@@ -113,14 +114,14 @@ class ClosedLoop:
         self.executor = executor
         self.interference: Interfering | None = None
         self.jobs: list[JobState] = []
-        self.iterations: dict[tuple[int, int], Iteration] = {}  # by job index and number
+        self.iterations: dict[tuple[int, int], Iteration] = {}  # by job index and iteration
         self.begun: set[tuple[int, int]] = set()  # of the same
         self.retransmitted_before = np.zeros(len(layout.streams.host), np.int64)
 
     # -- the loop
 
     def run(self, progress: Progress) -> Measured:
-        """Run until every job has done its iterations."""
+        """Run until every job has finished its iterations."""
         jobs = self.jobs = [JobState(index, self.load(index, 0), 0.0) for index in range(len(self.layout.problem.jobs))]
         for job in jobs:
             job.loading.result()
@@ -145,7 +146,7 @@ class ClosedLoop:
         return self.measured()
 
     def next_step(self, jobs: Sequence[JobState], now: float) -> float:
-        """When there is something to do again: after a tick or, if all jobs compute, when the first of them is done."""
+        """The time of the next step: after a tick or, if all jobs compute, when the first of them has computed."""
         tick = now + self.tick_s
         if self.interference or any(job.active or not job.loading.done() for job in jobs):
             return tick
@@ -153,19 +154,19 @@ class ClosedLoop:
 
     @property
     def tick_s(self) -> float:
-        """How often all endpoints act, in seconds."""
+        """The interval at which all endpoints act, in seconds."""
         return self.options.tick_s or self.real_time_tick_s
 
     def pass_quiet_ticks(self, jobs: Sequence[JobState]) -> None:
-        """Go on to the first tick at which something has come or is due. Until then steps would change credits only.
+        """Skip to the first tick with an arrival or an action that is due. Steps before it would change credits only.
 
-        Credits rise tick by tick, so that all figures are the same, to the last bit, as with a step at every tick.
+        Credits rise tick by tick, so that all figures are the same, bit for bit, as with a step at every tick.
         """
         due = self.next_due(jobs) - ROUNDINGS * self.tick_s
         self.workers.refill_at(self.ports.pass_ticks(self.tick_s, due))
 
     def next_due(self, jobs: Sequence[JobState]) -> float:
-        """When a job, an endpoint or the interference has something to do next, if no packets come; -inf if unknown."""
+        """The next action's time of a job, an endpoint or the interference if no packets arrive; -inf if unknown."""
         found = [job.progress_at + self.options.stall_s if job.active else job.start_at for job in jobs]
         found += [self.servers.next_due(), self.workers.next_due(self.ports.accepts_from())]
         if self.interference:
@@ -173,7 +174,7 @@ class ClosedLoop:
         return min(found)
 
     def step(self, now: float) -> None:
-        """Let all endpoints act once on what has arrived."""
+        """Let all endpoints process the arrived packets once."""
         packets = self.ports.receive()
         gradient = packets.heads["ina"]["kind"] == Kind.GRADIENT
         if gradient.any():
@@ -185,7 +186,7 @@ class ClosedLoop:
         self.send(now)
 
     def send(self, now: float) -> int:
-        """Send what is due; returns how many packets were accepted."""
+        """Send the packets that are due; return the number of accepted packets."""
         due = [(sender, batch) for sender, batch in self.due(now) if batch is not None]
         batches = [batch for _, batch in due]
         sent = 0
@@ -195,14 +196,14 @@ class ClosedLoop:
         return sent
 
     def due(self, now: float) -> Iterator[tuple[Servers | Receivers | Sender, Outgoing | None]]:
-        """What each endpoint has to send now; PSs come first, so that results do not wait behind gradients."""
+        """Yield each endpoint's packets that are due; PSs come first, so that results do not wait behind gradients."""
         yield self.servers, self.servers.due(now)
         yield self.workers, self.workers.due(now)
 
     # -- iterations
 
     def is_over(self, job: JobState, now: float) -> bool:
-        """Take a job a step further if it is time, and return whether it has done all iterations."""
+        """Advance a job if its time has come, and return whether it has finished all iterations."""
         if job.active:
             self.watch(job, now)
             if self.finished(job.index):
@@ -231,15 +232,15 @@ class ClosedLoop:
         job.loading = self.load(job.index, job.iteration)
 
     def finished(self, job_index: int) -> bool:
-        """Whether the iteration of a job is over: all workers have all sums."""
+        """Whether the iteration of a job is over, that is, all workers have all sums."""
         return self.workers.progress.finished(self.layout.streams_of(job_index))
 
     def missing(self, job_index: int) -> str:
-        """What a job without progress waits for, in words."""
+        """A text that describes the packets that a stalled job waits for."""
         raise NotImplementedError
 
     def note_exactness(self, job: JobState) -> None:
-        """Add what is wrong with the sums of the last iteration to its record."""
+        """Add the mistakes in the sums of the last iteration to its record."""
         wrong_sums = job.loading.result()
         if job.iteration:
             last = self.iterations[job.index, job.iteration - 1]
@@ -247,13 +248,13 @@ class ClosedLoop:
             self.iterations[job.index, job.iteration - 1] = replace(last, exact=not wrong, wrong=wrong)
 
     def load(self, job_index: int, iteration: int) -> Future[str]:
-        """Judge the sums of the last iteration and load the gradients of this one, in the background."""
+        """Check the sums of the last iteration and load the gradients of this one, in the background."""
         return self.executor.submit(self.judge_and_load, job_index, iteration)
 
     def judge_and_load(self, job_index: int, iteration: int) -> str:
-        """Judge the last sums, tell them to gradients that depend on them, and load the next gradients.
+        """Check the last sums, pass them to gradients that depend on them, and load the next gradients.
 
-        Returns what is wrong with the last sums, in words; empty if nothing is.
+        Returns a text about wrong sums; empty if all sums are exact.
         """
         wrong, job = "", self.layout.problem.jobs[job_index]
         if iteration:
@@ -281,7 +282,7 @@ class ClosedLoop:
     # -- what is measured
 
     def measure(self, job: JobState) -> Iteration:
-        """The iteration that has just ended."""
+        """Measure the iteration that has just ended."""
         counts, number = self.workers.counts, self.layout.problem.jobs[job.index].number
         of = self.layout.streams_of(job.index)
         begun, ended = np.nanmin(counts.first_sent_at[of]), self.ended_at(job.index)
@@ -306,7 +307,7 @@ class ClosedLoop:
         return {name: int(total) for name, total in zip(names, totals, strict=True)}
 
     def sending_rates(self, job_index: int) -> dict[str, float]:
-        """What left each worker's sockets, in bit/s over the time from its first frame to its last."""
+        """The rate at which frames left each worker's sockets, in bit/s, from its first frame to its last."""
         counts, wire_bytes = self.workers.counts, self.layout.problem.fragment.wire_bytes
         of_job, rates = self.layout.streams_of(job_index), {}
         for number, (name, frames) in enumerate(self.by_worker(job_index, counts.sent).items()):
@@ -316,7 +317,7 @@ class ClosedLoop:
         return rates
 
     def frames_of_last(self, streams: IntArray) -> int | None:
-        """How many frames that one of a worker's streams has sent which ended last: its streams send side by side."""
+        """The number of frames of the worker's stream that ended last; its streams send in parallel."""
         counts = self.workers.counts
         return int(counts.sent[streams[counts.last_sent_at[streams].argmax()]])
 
@@ -333,16 +334,16 @@ class ClosedLoop:
         return done / total
 
     def ended_at(self, job_index: int) -> float:
-        """When the last sum of the iteration came."""
+        """The arrival time of the iteration's last sum."""
         return float(self.workers.counts.last_result_at[self.layout.streams_of(job_index)].max())
 
     def done(self, streams: IntArray) -> IntArray:
-        """Up to which fragment each of `streams` has all results of the iteration, (streams,)."""
+        """The number of fragments up to which each of `streams` has all results of the iteration, (streams,)."""
         done: IntArray = self.workers.progress.base[streams]
         return done
 
     def measured(self) -> Measured:
-        """What the whole run measured."""
+        """The measurements of the whole run."""
         late = self.workers.late_s()
         return Measured(
             mode="reliable",
@@ -356,8 +357,8 @@ class ClosedLoop:
 class CollectiveLoop(ClosedLoop):
     """The loop whose endpoints are the senders and receivers of connections."""
 
-    # What a tree passes on waits for a step of every rank on its way: with 4 ms, double trees of 15 ranks took 4 %
-    # longer than planned (1.1 s), with 2 ms they take 2 %.
+    # A chunk of a tree waits for a step of every rank on its path: with 4 ms, double trees of 15 ranks took 4 % longer
+    # than planned (1.1 s), with 2 ms they take 2 %.
     real_time_tick_s: ClassVar[float] = 0.002
 
     def __init__(
@@ -370,7 +371,7 @@ class CollectiveLoop(ClosedLoop):
         self.servers: Receivers = Receivers(layout, self.memory, self.workers.progress, options.worker)
 
     def done(self, streams: IntArray) -> IntArray:
-        """Up to which fragment all has come to the receivers, whose acknowledgements may take a while, (streams,)."""
+        """The number of fragments up to which receivers have all, whether acknowledged yet or not, (streams,)."""
         done: IntArray = self.servers.base[streams]
         return done
 
@@ -379,7 +380,7 @@ class CollectiveLoop(ClosedLoop):
         return bool(self.memory.waiting[job_index] == 0)
 
     def ended_at(self, job_index: int) -> float:
-        """When the last result of the iteration came to its rank."""
+        """The arrival time of the iteration's last result at its rank."""
         return float(self.memory.complete_at[job_index])
 
     def frames_of_last(self, streams: IntArray) -> int | None:
@@ -388,18 +389,18 @@ class CollectiveLoop(ClosedLoop):
         return None
 
     def missing(self, job_index: int) -> str:
-        """The first fragment that a rank waits for, in words."""
+        """A text about the first fragment that a rank waits for."""
         host, fragment = self.memory.first_missing(job_index)
-        return f"host {host} lacks a chunk of others for fragment {fragment}"
+        return f"host {host} lacks another rank's chunk for fragment {fragment}"
 
 
-# -- The loop of a plan: who its endpoints are, and the ports that they send and receive at.
+# -- The loop of a plan: its endpoints, and their ports.
 
 NAMED = 5
-"""How many of the missing workers are named."""
+"""The most missing workers that a message names."""
 
 Endpoints = Callable[[Sequence[HostPort]], AbstractContextManager[tuple[Ports, Executor]]]
-"""Opens the ports of hosts for a run; the executor runs what may take long beside it."""
+"""A function that opens the ports of hosts for a run; the executor runs slow tasks in the background."""
 
 
 def run_reliable(
@@ -430,9 +431,9 @@ def run_reliable(
 
 @contextmanager
 def on_sockets(hosts: Sequence[HostPort]) -> Iterator[tuple[Ports, Executor]]:
-    """Packet sockets of hosts that run on this machine, and a thread for what may take long.
+    """Open packet sockets of hosts on this machine, and a thread for slow tasks.
 
-    The calling thread stays on the processor of the endpoints, and collects no garbage.
+    The calling thread runs on the endpoints' processor, with garbage collection disabled.
     """
     with on_endpoint_processor(), no_collection(), SocketPorts(hosts) as ports, ThreadPoolExecutor(1) as executor:
         yield ports, executor
@@ -440,7 +441,7 @@ def on_sockets(hosts: Sequence[HostPort]) -> Iterator[tuple[Ports, Executor]]:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Keep Python's garbage collector, which may take a tenth of a second, out of the loop."""
+    """Disable Python's garbage collector in the loop: a collection can take a tenth of a second."""
     enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -463,7 +464,7 @@ class Loop(ClosedLoop):
         self.servers: Servers = Servers(layout, options.worker.first_seq, options.server)
 
     def missing(self, job_index: int) -> str:
-        """The first fragment that a worker waits for, and which host lacks which packet, in words."""
+        """A text about the first fragment that a worker waits for, and the host that lacks a packet."""
         stream = self.workers.progress.first_unfinished(self.layout.streams_of(job_index))
         tree, fragment = int(self.layout.streams.tree[stream]), int(self.workers.progress.base[stream])
         part, host = self.layout.parts[tree], self.layout.hosts[self.layout.streams.host[stream]]
@@ -476,5 +477,5 @@ class Loop(ClosedLoop):
 
 
 def loop_of(layout: StreamLayout) -> type[ClosedLoop]:
-    """The kind of loop that runs a layout."""
+    """The class of the loop that runs a layout."""
     return CollectiveLoop if isinstance(layout, CollectiveLayout) else Loop

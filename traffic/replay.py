@@ -1,7 +1,7 @@
-"""Open-loop traffic, as InArt drives its emulation: each worker's pcap is sent at the planned rate.
+"""Open-loop traffic, as in InArt's emulation: each worker's pcap is sent at the planned rate.
 
-scapy builds one packet for each stream, a template, and NumPy fills in what differs between its fragments. Nothing is
-sent again and nothing comes back. The PSs sum what arrives, so that losses show as incomplete sums.
+scapy builds one packet for each stream, a template, and NumPy fills in the fields that differ between fragments. No
+packet is sent again, and no results come back. The PSs sum arriving packets, so that losses show as incomplete sums.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, Kind, pick
 
 PACKET = np.dtype([("head", BARE_FRAME), ("values", ">i4", (FRAGMENT.values,))])
 HEADER_BYTES = 24
-"""Of the file, before its records."""
+"""The header of the file, before its records."""
 RECORD = np.dtype([("seconds", "<u4"), ("micros", "<u4"), ("kept", "<u4"), ("length", "<u4"), ("packet", PACKET)])
 
 
@@ -59,19 +59,19 @@ def write_pcap(path: Path, packets: NDArray[np.void], due_s: FloatArray) -> None
 def frames_of_pcap(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
     """The frames of a file that `write_pcap` has written, (packets, bytes), and their lengths in bytes, (packets,).
 
-    The file is mapped: its bytes are read where they are looked at.
+    The file is memory-mapped.
     """
     records = np.memmap(path, RECORD, "r", HEADER_BYTES)
     rows = records.view((np.uint8, RECORD.itemsize))[:, -PACKET.itemsize :]
     return rows, np.full(len(records), PACKET.itemsize, np.uint32)
 
 
-# -- How fast hosts send, as seen from outside: from samples of the counters of their interfaces.
+# -- The sending rates of hosts, from samples of the counters of their interfaces.
 
 
 @dataclass(frozen=True)
 class Sending:
-    """What left a host's interface: since when (seconds of the ports' clock), how many bytes, and at what rate."""
+    """The traffic that left a host's interface: its begin (seconds of the ports' clock), bytes, and rate."""
 
     begun_at: float
     sent_bytes: int
@@ -82,7 +82,7 @@ class Sending:
 class Series:
     """Samples of one counter of bytes: the time and the value of each that differs from the one before it.
 
-    `before`: the value at `since`, when the host was to begin.
+    `before`: the value at `since`, the host's planned begin.
     """
 
     before: int
@@ -91,7 +91,7 @@ class Series:
 
 
 class Egress:
-    """Samples the counters of hosts while they send: `sent_bytes` reads what one has sent so far."""
+    """Samples the counters of hosts while they send: `sent_bytes` reads a host's counter."""
 
     def __init__(self, hosts: Sequence[HostPort], sent_bytes: Callable[[HostPort], int], period_s: float) -> None:
         self.hosts, self.sent_bytes, self.period_s = hosts, sent_bytes, period_s
@@ -99,7 +99,7 @@ class Egress:
         self.due_at = 0.0
 
     def begin(self, hosts: IntArray, now: float) -> None:
-        """Forget what these hosts have sent so far."""
+        """Reset the samples of these hosts."""
         for host in hosts.tolist():
             self.series[host] = Series(self.sent(host), now)
 
@@ -118,7 +118,7 @@ class Egress:
                 series.samples.append((now, sent))
 
     def of(self, host: int) -> Sending:
-        """What a host has sent since `begin`."""
+        """The traffic that a host has sent since `begin`."""
         return sending(self.series[host])
 
 
@@ -127,7 +127,7 @@ def sending(series: Series) -> Sending:
     if not series.samples:
         return Sending(series.since, 0, 0.0)
     total = series.samples[-1][1] - series.before
-    # The last change may have happened long before it was seen; at the one before it the host was still sending.
+    # The last change can have happened long before it was sampled; at the one before it the host was still sending.
     steady = series.samples[:-1] if len(series.samples) > 2 else [(series.since, series.before), series.samples[-1]]
     (first_at, first), (last_at, last) = steady[0], steady[-1]
     slope = (last - first) / (last_at - first_at) if last_at > first_at else 0.0
@@ -135,10 +135,10 @@ def sending(series: Series) -> Sending:
     return Sending(begun_at, total, 8 * slope)
 
 
-# -- What replays pcaps: tcpreplay in the namespaces of real hosts, or any other `Replayer`.
+# -- Replayers of pcaps: tcpreplay in the namespaces of real hosts, or any other `Replayer`.
 
 Recording = tuple[HostPort, Path, float]
-"""A host, the pcap that it is to send once, and at how many frames a second."""
+"""A host, the pcap that it sends once, and the rate in frames per second."""
 
 
 class Senders(Protocol):
@@ -146,16 +146,16 @@ class Senders(Protocol):
 
     @property
     def commands(self) -> Mapping[str, str]:
-        """The command that sends a host's pcap, by the host's name; none where no program does."""
+        """The command that sends a host's pcap, by the host's name; empty if no program sends it."""
 
     def go(self) -> None:
         """Let all hosts begin to send."""
 
     def over(self) -> bool:
-        """Whether all have sent everything. Raises `RunError` where one failed."""
+        """Whether all have sent everything. Raises `RunError` if one failed."""
 
     def end(self) -> None:
-        """Send nothing more, whether everything was sent or not."""
+        """Stop all senders, whether they are finished or not."""
 
 
 class Replayer(Protocol):
@@ -166,14 +166,14 @@ class Replayer(Protocol):
         """The ports of the hosts."""
 
     def prepare(self, recordings: Sequence[Recording]) -> Senders:
-        """Let hosts wait for the moment at which they are to send."""
+        """Prepare hosts, which then wait for the signal to send."""
 
     def sent_bytes(self, host: HostPort) -> int:
-        """How many bytes a host has sent so far."""
+        """The number of bytes that a host has sent so far."""
 
 
 Replaying = Callable[[Sequence[HostPort]], AbstractContextManager[Replayer]]
-"""Opens the ports of hosts for a replay."""
+"""A function that opens the ports of hosts for a replay."""
 
 
 @dataclass(frozen=True)
@@ -187,13 +187,13 @@ class Tcpreplay:
         return TcpreplaySenders(recordings)
 
     def sent_bytes(self, host: HostPort) -> int:
-        """What the host's interface has sent."""
+        """The bytes that the host's interface has sent."""
         return interfaces(host.pid)[host.interface].sent_bytes
 
 
 @contextmanager
 def with_tcpreplay(hosts: Sequence[HostPort]) -> Iterator[Tcpreplay]:
-    """Packet sockets and tcpreplay of hosts that run on this machine. Raises `MachineError` without tcpreplay."""
+    """Open packet sockets and tcpreplay for hosts on this machine. Raises `MachineError` without tcpreplay."""
     check_tcpreplay()
     with ahead_of_others(), SocketPorts(hosts) as ports:
         yield Tcpreplay(ports)
@@ -204,9 +204,9 @@ def with_tcpreplay(hosts: Sequence[HostPort]) -> Iterator[Tcpreplay]:
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """`tick_s`: how often packets are taken in, and `sample_s`: how often workers' counters are read, in seconds.
+    """`tick_s`: the interval of receiving packets; `sample_s`: the interval of reading workers' counters; in seconds.
 
-    An iteration whose sums are not complete is over `quiet_s` after its last packet.
+    An iteration with incomplete sums ends `quiet_s` after its last packet.
     """
 
     quiet_s: float = 0.5
@@ -227,7 +227,7 @@ def run_replay(
     """Replay all iterations of all jobs on a network in which the plan's entries are installed.
 
     `replaying` opens the hosts' ports and sends the pcaps, by default with tcpreplay. Raises `MachineError` without
-    tcpreplay, `RunError` where it fails.
+    tcpreplay, `RunError` if it fails.
     """
     if plan.collectives:
         raise PlanError(f"planner '{plan.method}' in mode replay: ranks wait for each other's chunks; choose reliable")
@@ -242,9 +242,9 @@ def run_replay(
 
 @dataclass
 class ReplayedJob:
-    """Where a job is in its iterations: the `senders` of the next one wait until `start_at`, then it is `active`.
+    """A job's progress in its iterations: the `senders` of the next one wait until `start_at`, then it is `active`.
 
-    `sent_everything_at`: when all senders had ended, None before.
+    `sent_everything_at`: the time at which all senders had ended, None before.
     """
 
     index: int
@@ -256,7 +256,7 @@ class ReplayedJob:
 
 
 class Replay:
-    """One run: while the replayer sends, this thread counts and sums what arrives at the PSs."""
+    """One run: while the replayer sends, this thread counts and sums the packets that arrive at the PSs."""
 
     def __init__(
         self, layout: StreamLayout, replayer: Replayer, folder: Path, gradients: Gradients, options: ReplayOptions
@@ -275,7 +275,7 @@ class Replay:
         self.replayed: list[Replayed] = []
 
     def run(self, progress: Progress) -> Measured:
-        """Run until every job has done its iterations."""
+        """Run until every job has finished its iterations."""
         self.jobs = [ReplayedJob(i, self.prepare(i, 0), 0.0) for i in range(len(self.layout.problem.jobs))]
         self.started_at = self.ports.now()
         for job in self.jobs:
@@ -291,7 +291,7 @@ class Replay:
         return self.measured()
 
     def next_step(self, now: float) -> float:
-        """When there is something to do again: after a tick or, if nobody sends, when the next job begins."""
+        """The time of the next step: after a tick or, if no host sends, when the next job begins."""
         tick = now + self.options.tick_s
         if any(job.active for job in self.jobs):
             return tick
@@ -303,7 +303,7 @@ class Replay:
             job.senders.end()
 
     def take_in(self, now: float) -> None:
-        """Let the PSs sum what has arrived, and read the counters of the workers' interfaces."""
+        """Let the PSs sum arrived packets, and read the counters of the workers' interfaces."""
         packets = self.ports.receive()
         gradient = packets.heads["ina"]["kind"] == Kind.GRADIENT
         if gradient.any():
@@ -337,7 +337,7 @@ class Replay:
     def schedule(self, streams: IntArray, iteration: int) -> tuple[NDArray[np.void], FloatArray, float]:
         """The packets of one worker, whose streams are spread evenly over the time of the longest.
 
-        Returns the packets (`PACKET`) and when each is due in seconds, both (packets,), and the rate in frames/s.
+        Returns the packets (`PACKET`) and their due times in seconds, both (packets,), and the rate in frames/s.
         """
         of = self.layout.streams
         counts = of.count[streams]
@@ -355,7 +355,7 @@ class Replay:
         return packets, due_s[order], len(packets) / duration_s
 
     def is_over(self, job: ReplayedJob, now: float) -> bool:
-        """Take a job a step further if it is time, and return whether it has done all iterations."""
+        """Advance a job if its time has come, and return whether it has finished all iterations."""
         if not job.active:
             if now >= job.start_at:
                 self.begin(job, now)
@@ -372,7 +372,7 @@ class Replay:
         return False
 
     def is_quiet(self, job: ReplayedJob, now: float) -> bool:
-        """Whether everything was sent, and has arrived or will not come any more."""
+        """Whether everything was sent, and no more packets are expected."""
         if job.sent_everything_at is None:
             return False
         trees = self.layout.trees_of(job.index).tolist()
@@ -431,7 +431,7 @@ class Replay:
         return found
 
     def is_complete(self, job_index: int) -> bool:
-        """Whether the PSs have summed every fragment; how many are incomplete is noted by PS and tree."""
+        """Whether the PSs have summed every fragment; notes the number of incomplete ones by PS and tree."""
         complete = True
         for tree in self.layout.trees_of(job_index).tolist():
             part = self.layout.parts[tree]
@@ -443,14 +443,14 @@ class Replay:
         return complete
 
     def held(self, job_index: int) -> Iterator[Held]:
-        """What PSs hold of the job's trees; for incomplete fragments, which are not compared, what is expected."""
+        """Yield the PSs' sums of the job's trees; for incomplete fragments, not compared, the expected sums."""
         for tree in self.layout.trees_of(job_index).tolist():
             part, rows, expected = self.layout.parts[tree], self.servers.rows(tree), self.memory.expected_of(tree)
             sums = np.where(self.servers.done[rows][:, None], self.servers.sums[rows], expected)
             yield Held(f"PS {part.tree.server}", part, sums, expected)
 
     def measured(self) -> Measured:
-        """What the whole run measured."""
+        """The measurements of the whole run."""
         iterations = tuple(sorted(self.iterations, key=lambda i: (i.job, i.number)))
         problems = dict(self.ports.problems()) | self.missing
         return Measured("replay", iterations, problems=problems, replayed=tuple(self.replayed))

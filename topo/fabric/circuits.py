@@ -16,7 +16,7 @@ from inakit.topo.errors import FabricError, unknown_name
 from inakit.topo.fabric.fabric import Fabric, Link, Switch
 
 INTERCONNECT = "aoi"
-"""The name of the circuit switch, as a node of a network."""
+"""The circuit switch's name as a node of a network."""
 
 Port = tuple[str, int]
 """A node, and the number of one of its ports."""
@@ -46,9 +46,9 @@ class Fibre:
 
 @dataclass(frozen=True)
 class Interconnect:
-    """A circuit switch: `fibres[n]` is at its port n + 1, and `circuits` exist at the beginning.
+    """A circuit switch: `fibres[n]` is at its port n + 1; `circuits` are the initial circuits.
 
-    Constructing one checks it. Raises `FabricError`.
+    The constructor checks it. Raises `FabricError`.
     """
 
     fibres: tuple[Fibre, ...]
@@ -89,9 +89,9 @@ class Interconnect:
             raise FabricError(str(unknown_name("unit with optical ports", node, self.ports)))
 
     def between(self, pairs: Iterable[tuple[str, str]], before: Collection[Circuit] = ()) -> frozenset[Circuit]:
-        """One circuit for each of the pairs of nodes; as many as possible of the circuits `before` are kept.
+        """Return one circuit for each pair of nodes; keep as many of the circuits `before` as possible.
 
-        Raises `FabricError` for a node that is not there, or that has fewer ports than circuits are wanted.
+        Raises `FabricError` for an unknown node, or for a node with fewer ports than circuits.
         """
         wanted = Counter((min(pair), max(pair)) for pair in pairs)
         self.check_pairs(wanted)
@@ -104,7 +104,7 @@ class Interconnect:
         return frozenset(kept | new)
 
     def check_pairs(self, wanted: Counter[tuple[str, str]]) -> None:
-        """Raise `FabricError` unless every node exists, is joined to others only, and has ports enough."""
+        """Raise `FabricError` unless every node exists, is joined to other nodes only, and has enough ports."""
         for pair in wanted:
             for node in pair:
                 self.check_node(node)
@@ -116,7 +116,7 @@ class Interconnect:
 
     @staticmethod
     def kept(wanted: Counter[tuple[str, str]], before: Collection[Circuit]) -> Iterator[Circuit]:
-        """The circuits of `before` that are among the wanted ones, each pair as often as it is wanted."""
+        """Yield the circuits of `before` that join wanted pairs, each pair at most as often as it is wanted."""
         left = Counter(wanted)
         for each in sorted(before):
             if left[nodes_of(each)] > 0:
@@ -135,7 +135,7 @@ def named(end: Port) -> str:
 
 
 def listed(ports: Iterable[int]) -> str:
-    """1, 2 and 3 as 1-3."""
+    """Port numbers as text: contiguous ones as a range (1-3), others separated by commas."""
     numbers = sorted(ports)
     contiguous = len(numbers) > 1 and all(b == a + 1 for a, b in pairwise(numbers))
     return f"{numbers[0]}-{numbers[-1]}" if contiguous else ", ".join(map(str, numbers))
@@ -146,7 +146,7 @@ def listed(ports: Iterable[int]) -> str:
 
 
 def patch_panel(fabric: Fabric, reconfiguration_s: float = 0.0) -> Interconnect:
-    """An interconnect that has a circuit for each optical link of a fabric. Raises `FabricError` if there is none."""
+    """Return an interconnect with a circuit per optical link of a fabric. Raises `FabricError` if there is none."""
     optical = [link for link in fabric.links if link.optical]
     if not optical:
         raise FabricError(f"fabric '{fabric.name}' has no optical link: nothing would go through the circuit switch")
@@ -161,10 +161,10 @@ def patch_panel(fabric: Fabric, reconfiguration_s: float = 0.0) -> Interconnect:
 def optical_ports(
     fabric: Fabric, ports: Mapping[str, int], rate_bps: float, reconfiguration_s: float = 0.0
 ) -> Interconnect:
-    """An interconnect without circuits, where `ports` says how many optical ports each switch has.
+    """Return an interconnect without circuits; `ports` maps each switch to its number of optical ports.
 
-    A switch's optical ports have the numbers after its electrical ones. The fabric's optical links only say which
-    circuits may be made; there may be more of them than ports. Raises `FabricError` for an unknown switch.
+    A switch's optical ports have the numbers after its electrical ones. The fabric's optical links only state the
+    possible circuits; there can be more of them than ports. Raises `FabricError` for an unknown switch.
     """
     for unit in ports:
         if unit not in fabric.switch_by_name:
@@ -184,13 +184,13 @@ def electrical(fabric: Fabric) -> tuple[Link, ...]:
 
 
 def with_ports(switch: Switch, ports: Iterable[int]) -> Switch:
-    """The switch with these ports, too, in its last pipeline: a fabric does not list all ports of an interconnect."""
+    """Add these ports to the switch's last pipeline: a fabric does not list all ports of an interconnect."""
     more = tuple(sorted(set(ports) - set(switch.ports)))
     return replace(switch, pipelines=(*switch.pipelines[:-1], switch.pipelines[-1] + more))
 
 
 def cables(fabric: Fabric, interconnect: Interconnect | None) -> tuple[Link, ...]:
-    """The cables to plug in: all links, or, with an interconnect, a fibre per optical port instead of optical links.
+    """Return the cables: all links, or, with an interconnect, one fibre per optical port instead of the optical links.
 
     Raises `FabricError` for a node that has the name of the circuit switch.
     """

@@ -1,6 +1,6 @@
 """A fabric as immutable data: hosts with addresses, switches with pipelines and chips, links.
 
-Nothing here knows of planning, packets or Mininet. Rates are bit/s, times seconds.
+This module does not depend on planning, packets or Mininet. Rates are in bit/s, times in seconds.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Path = tuple[str, ...]
 DirectedLink = tuple[str, str]
 """One direction of a link: from the first node to the second."""
 
-# -- What a switch's chip allows an aggregator to do, as immutable data.
+# -- The limits that a switch's chip sets for aggregators, as immutable data.
 #
-# A chip changes nothing by itself. Planners plan within its limits, `inakit.planner.core.check` holds plans to them,
-# and worlds give each pipeline its recirculation bandwidth. Profiles are read by `inakit.topo.files.fabric_records`.
+# Planners plan within the limits of a chip, `inakit.planner.core.check` checks plans against them, and worlds give each
+# pipeline its recirculation bandwidth. Profiles are read by `inakit.topo.files.fabric_records`.
 
 VALUES_PER_PACKET = 64
-"""The values of an INA packet, as `p4/ina.p4` has them."""
+"""The number of values in an INA packet, as in `p4/ina.p4`."""
 
 ROUNDING = 1e-9
 
@@ -35,11 +35,11 @@ ROUNDING = 1e-9
 class Chip:
     """The limits of a chip, checked by the constructor. Values of a pipeline hold for each of its pipelines.
 
-    - `values_per_pass`: the values that a packet can have summed while it passes a pipeline once
-    - `slots_per_pipeline`: the slots of an aggregator's registers, all versions counted
+    - `values_per_pass`: the values of a packet that one pass through a pipeline sums
+    - `slots_per_pipeline`: the slots of an aggregator's registers, over all versions
     - `children_per_slot`: the bits of a slot's bitmap
-    - `recirculation_bps`: what a pipeline takes back in, in bit/s; None: packets are never recirculated
-    - `pipelines`, and `ports_per_pipeline`: by their rate in bit/s, how many ports a pipeline has if all are alike
+    - `recirculation_bps`: a pipeline's recirculation bandwidth in bit/s; None: packets are never recirculated
+    - `pipelines`; `ports_per_pipeline`: rate in bit/s to the number of ports of a pipeline if all have this rate
     - `table_entries`: the entries of each exact table; `multicast_groups`: the groups of all trees
     - `register_bytes`: the memory of a pipeline for registers and tables; None: not known
     """
@@ -64,12 +64,12 @@ class Chip:
 
     @property
     def passes(self) -> int:
-        """How often a packet passes its pipeline until all its values are summed."""
+        """The number of passes through its pipeline that sum all values of a packet."""
         return -(-VALUES_PER_PACKET // self.values_per_pass)
 
     @property
     def summing_bps(self) -> float:
-        """The most bit/s that a pipeline sums: each packet is recirculated once for every pass after the first."""
+        """A pipeline's highest summing rate in bit/s: every pass after the first recirculates each packet."""
         if self.passes == 1 or self.recirculation_bps is None:
             return math.inf
         return self.recirculation_bps / (self.passes - 1)
@@ -81,9 +81,10 @@ class Chip:
         return replace(self, recirculation_bps=recirculation, ports_per_pipeline=ports)
 
     def share_of_pipeline(self, rate_bps: float) -> float:
-        """The part of a pipeline's ports that a link of this rate takes; infinite for a link faster than any port.
+        """The fraction of a pipeline's ports that a link of this rate takes; infinite for a link faster than any port.
 
-        Ports are broken out: where a pipeline has 16 of 100 Gbit/s or 64 of 25, a link of 25 Gbit/s takes 1/64 of it.
+        Ports are broken out: if a pipeline has 16 ports of 100 Gbit/s or 64 of 25 Gbit/s, a link of 25 Gbit/s takes
+        1/64 of it.
         """
         if not self.ports_per_pipeline:
             return 0.0
@@ -91,7 +92,7 @@ class Chip:
         return 1 / max(counts) if counts else math.inf
 
     def fill(self, rates_bps: Mapping[int, float]) -> tuple[tuple[int, ...], ...]:
-        """Ports, given with their rates, as pipelines that are filled one after the other in the order of numbers."""
+        """Fill pipelines one after the other with ports of these rates, in the order of port numbers."""
         pipelines: list[list[int]] = [[]]
         taken = 0.0
         for port, rate_bps in sorted(rates_bps.items()):
@@ -108,9 +109,11 @@ class Chip:
 
 MAX_PIPELINES = 8
 QUEUE_PACKETS = 400
-"""How many packets may wait before a link, unless whoever builds a network says otherwise.
+"""The default length of a link's queue, in packets.
 
-They are some 50 ms at 20 Mbit/s. A real switch's buffer is as deep when rates are scaled down thousands of times."""
+It takes about 50 ms at 20 Mbit/s to send. This is the depth of a real switch's buffer when rates are scaled down by a
+factor of thousands.
+"""
 LONGEST_NAME = 40
 NAME = re.compile(rf"[A-Za-z][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
 
@@ -126,9 +129,9 @@ class Host:
 class Switch:
     """A switch. `pipelines[p]` lists the numbers of the ports that belong to pipeline p.
 
-    `tier` is 1 for a switch that hosts hang from (ToR, leaf, edge), and grows upwards.
-    `aggregator_slots` is in fragments, per pipeline. A packet leaves the switch `latency_s` after it came, apart from
-    the time in queues. `chip` limits what its aggregators do; None is a switch without such limits.
+    `tier` is 1 for a switch with hosts (ToR, leaf, edge) and grows upwards. `aggregator_slots` is in fragments, per
+    pipeline. A packet leaves the switch `latency_s` after its arrival, not counting time in queues. `chip` limits its
+    aggregators; None means no such limits.
     """
 
     name: str
@@ -154,12 +157,12 @@ class Switch:
 
     @property
     def slots_per_pipeline(self) -> int:
-        """The slots of each pipeline: `aggregator_slots`, or those of the chip where it has fewer."""
+        """The slots of each pipeline: the smaller of `aggregator_slots` and the chip's slots."""
         return min(self.aggregator_slots, self.chip.slots_per_pipeline) if self.chip else self.aggregator_slots
 
     @property
     def pipeline_summing_bps(self) -> float:
-        """The most bit/s that each pipeline sums, infinite where nothing has to be recirculated."""
+        """The highest summing rate of each pipeline in bit/s, infinite if no packet is recirculated."""
         return self.chip.summing_bps if self.chip else math.inf
 
 
@@ -188,7 +191,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Fabric:
-    """Hosts, switches and links. Constructing one checks it and raises `FabricError` where something is wrong."""
+    """Hosts, switches and links. The constructor checks them and raises `FabricError` for a mistake."""
 
     name: str
     hosts: tuple[Host, ...]
@@ -251,7 +254,7 @@ class Fabric:
 
     @cached_property
     def port_rates_bps(self) -> dict[str, dict[int, float]]:
-        """By node, the rate of each port that has a link: the greater one of its two directions."""
+        """The rate of each port that has a link, by node: the greater of its two directions."""
         return {node: {} for node in self.tiers} | port_rates_bps(self.links)
 
     def ingress_pipeline(self, switch: str, peer: str) -> int:
@@ -285,7 +288,7 @@ def check_names(fabric: Fabric) -> None:
 
 
 def check_switches(fabric: Fabric) -> None:
-    """Raise `FabricError` unless tiers, slots, rates and pipelines of all switches can exist."""
+    """Raise `FabricError` unless tiers, slots, rates and pipelines of all switches are valid."""
     for switch in fabric.switches:
         if switch.tier < 1:
             raise FabricError(f"switch '{switch.name}': tier {switch.tier}; 1 is the lowest, hosts hang from it")
@@ -329,7 +332,7 @@ def check_links(fabric: Fabric) -> None:
 
 
 def check_end(fabric: Fabric, name: str, node: str, port: int, used: set[tuple[str, int]]) -> None:
-    """Raise `FabricError` unless one end of a link is at a port that exists and is not in `used`; add it there."""
+    """Raise `FabricError` unless the end of a link is a port that exists and is not in `used`; add it to `used`."""
     if node not in fabric.tiers:
         raise FabricError(f"{name}: no host or switch is called '{node}'")
     if (node, port) in used:
@@ -342,7 +345,7 @@ def check_end(fabric: Fabric, name: str, node: str, port: int, used: set[tuple[s
 
 
 def check_hosts(fabric: Fabric) -> None:
-    """Raise `FabricError` unless every host has a link, and that to a switch."""
+    """Raise `FabricError` unless every host has a link to a switch."""
     for host in fabric.hosts:
         peers = fabric.neighbors[host.name]
         if not peers:
@@ -352,7 +355,7 @@ def check_hosts(fabric: Fabric) -> None:
 
 
 def port_rates_bps(links: Iterable[Link]) -> dict[str, dict[int, float]]:
-    """By node, the rate of each port that one of these links has: the greater one of its two directions."""
+    """The rate of each port that one of these links has, by node: the greater of its two directions."""
     rates: dict[str, dict[int, float]] = {}
     for link in links:
         for node, port, _ in link.ends:
@@ -361,7 +364,7 @@ def port_rates_bps(links: Iterable[Link]) -> dict[str, dict[int, float]]:
 
 
 def check_chips(fabric: Fabric) -> None:
-    """Raise `FabricError` unless chips have the pipelines and ports of their switches, and names of their own."""
+    """Raise `FabricError` unless chips fit the pipelines and ports of their switches and have unique names."""
     named: dict[str, Chip] = {}
     for switch in fabric.switches:
         if switch.chip is not None:
@@ -371,7 +374,7 @@ def check_chips(fabric: Fabric) -> None:
 
 
 def check_chip(switch: Switch, chip: Chip, rates_bps: Mapping[int, float]) -> None:
-    """Raise `FabricError` unless a chip has the pipelines and the ports of a switch, whose links have these rates."""
+    """Raise `FabricError` unless a chip has the pipelines and ports of a switch with links of these rates."""
     where = f"switch '{switch.name}', chip '{chip.name}'"
     shares = {port: chip.share_of_pipeline(rate_bps) for port, rate_bps in rates_bps.items()}
     for port, share in shares.items():
@@ -395,19 +398,19 @@ def check_chip(switch: Switch, chip: Chip, rates_bps: Mapping[int, float]) -> No
             )
 
 
-# -- Which MAC and IPv4 address each host has: a pure function of the fabric, the same on every machine.
+# -- The MAC and IPv4 addresses of hosts: a pure function of the fabric, the same on every machine.
 
 NETWORK = 10 << 24
 PREFIX_LENGTH = 8
 HOSTS_PER_BLOCK = 254
-"""Hosts have the numbers 1 to 254 of each block 10.x.y; .0 and .255 stay unused because they read like networks."""
+"""Hosts have the numbers 1 to 254 of each block 10.x.y; .0 and .255 stay unused because they look like networks."""
 MAX_HOSTS = HOSTS_PER_BLOCK << 16
 LOCAL_MAC = 0x0200 << 32
 
 
 @dataclass(frozen=True)
 class Address:
-    """A host's addresses: numbers as table entries take them, and texts as people read them."""
+    """A host's addresses: numbers for table entries, and texts for people."""
 
     mac: int
     ipv4: int
@@ -426,7 +429,7 @@ class Address:
 def addresses(fabric: Fabric) -> dict[str, Address]:
     """10.x.y.z and 02:00:0a:xx:yy:zz for every host, in the order of `fabric.hosts`: 10.0.0.1 is the first.
 
-    Raises `FabricError` for more hosts than the network 10.0.0.0/8 has addresses.
+    Raises `FabricError` if the network 10.0.0.0/8 has too few addresses.
     """
     if len(fabric.hosts) > MAX_HOSTS:
         raise FabricError(f"fabric '{fabric.name}' has {len(fabric.hosts)} hosts: 10.0.0.0/8 addresses {MAX_HOSTS}")

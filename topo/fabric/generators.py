@@ -1,4 +1,4 @@
-"""Fabrics by rule: Clos networks, pods on rails, the papers' testbeds; and `FABRICS`, the registry of all by name."""
+"""Generators of fabrics: Clos networks, pods on rails, the papers' testbeds; and `FABRICS`, their registry by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inakit.topo.errors import FabricError, unknown_name
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from inakit.topo.fabric.variations import with_aggregators, with_ina, with_switches
 
-# -- Clos fabrics by rule: leaf-spine and fat-tree.
+# -- Clos fabrics: leaf-spine and fat-tree.
 #
 # Hosts are `h1`, `h2`, ... in the order of their switches. Ports count from 1 in the order of the cables, so that a
 # switch's hosts come before its uplinks.
@@ -31,9 +31,9 @@ class Cable:
 
 
 def wire(name: str, hosts: Iterable[str], tiers: dict[str, int], cables: Iterable[Cable]) -> Fabric:
-    """The fabric of `cables`: ports numbered in their order, one pipeline and INA on every switch.
+    """Return the fabric of `cables`: ports are numbered in their order, every switch has one pipeline and INA.
 
-    `tiers` gives the switches and their tiers. Raises `FabricError` when a cable ends nowhere.
+    `tiers` gives the switches and their tiers. Raises `FabricError` for a cable to an unknown node.
     """
     known = set(tiers)
     used: Counter[str] = Counter()
@@ -57,10 +57,10 @@ def leaf_spine(
     capacity_bps: float = DEFAULT_CAPACITY_BPS,
     oversubscription: float | None = None,
 ) -> Fabric:
-    """Every leaf joined to every spine. `oversubscription` is a leaf's host capacity over its uplink capacity.
+    """Return a fabric where every leaf is joined to every spine.
 
-    Host links have `capacity_bps`. Without `oversubscription` uplinks have it too; with it they have what the ratio
-    leaves them.
+    `oversubscription` is a leaf's host capacity over its uplink capacity. Hosts' links have `capacity_bps`. Without
+    `oversubscription` uplinks have the same capacity; otherwise the ratio sets it.
     """
     require_positive(leaves=leaves, spines=spines, hosts_per_leaf=hosts_per_leaf)
     require_few_links(leaves * (spines + hosts_per_leaf))
@@ -132,17 +132,17 @@ def uplink_capacity(hosts: int, uplinks: int, capacity_bps: float, oversubscript
 
 
 MOST_LINKS = 2_000_000
-"""The most links of a network that is made: a mistyped size must not fill the memory."""
+"""The highest number of links of a generated network: a mistyped size must not fill the memory."""
 
 
 def require_few_links(links: int) -> None:
-    """Raise `FabricError` for a network of so many links that it would not fit into memory."""
+    """Raise `FabricError` for a network with too many links for the memory."""
     if links > MOST_LINKS:
         raise FabricError(f"a network of {links:,} links: at most {MOST_LINKS:,} are made, choose smaller sizes")
 
 
 def require_positive(**sizes: int) -> None:
-    """Raise `FabricError` for a size below 1; the keyword says what it is the size of."""
+    """Raise `FabricError` for a size below 1; the keyword is the size's name in the message."""
     for what, size in sizes.items():
         if size < 1:
             raise FabricError(f"{what} = {size}: at least 1 is expected")
@@ -151,7 +151,7 @@ def require_positive(**sizes: int) -> None:
 # -- Pods of GPU servers on rails, as in DGX SuperPODs: NIC i of every server of a pod is joined to rail switch i.
 
 NVLINK_SHARE = 9
-"""A GPU's NVLink over its NIC: 3.6 Tbit/s a direction over 400 Gbit/s, as in a DGX H100."""
+"""The ratio of a GPU's NVLink to its NIC: 3.6 Tbit/s per direction to 400 Gbit/s, as in a DGX H100."""
 
 
 def rail_pods(
@@ -163,11 +163,10 @@ def rail_pods(
     capacity_bps: float = DEFAULT_CAPACITY_BPS,
     nvlink_bps: float | None = None,
 ) -> Fabric:
-    """Each pod has `servers` of `gpus` each, and as many rail switches; every rail switch is joined to every spine.
+    """Each pod has `servers` with `gpus` each, and `gpus` rail switches; every rail switch is joined to every spine.
 
-    A GPU is a host under its server's NVLink switch, which any of its GPUs reaches the NICs through, one for each rail.
-    NICs have `capacity_bps`. There are as many `spines` as servers in a pod unless told otherwise, which is
-    non-blocking.
+    A GPU is a host under its server's NVLink switch, through which it reaches the server's NICs, one per rail. NICs
+    have `capacity_bps`. By default there are as many `spines` as servers in a pod, which is non-blocking.
     """
     spines = servers if spines is None else spines
     require_positive(pods=pods, servers=servers, gpus=gpus, spines=spines)
@@ -191,10 +190,10 @@ def rail_pods(
 def inart_testbed(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
     """InArt's testbed (section 5.2.1, Fig. 1): switches v1, v2; workers w1..w6; `ps1`, `ps2` are its S1, S2.
 
-    The placement follows from section 2.1. ATP aggregates at a worker's own ToR and sums W1..W4 on V1 and W5, W6 on
-    V2, so those are their racks. V1 sums for S1, and W4's gradient reaches V2 on its way to S2, so S1 is under
-    V1 and S2 under V2. Links and switches process 6 units and a PS 4; the PS's limit is here the capacity of the link
-    into it, two thirds of the others'. With that LBMM reaches 4/3 units, ATP 2 and InArt 2.5.
+    The placement follows from section 2.1. ATP aggregates at a worker's own ToR and sums W1..W4 on V1 and W5, W6 on V2,
+    so those are their racks. V1 sums for S1, and W4's gradient reaches V2 on its way to S2, so S1 is under V1 and S2
+    under V2. Links and switches process 6 units and a PS 4; here the PS's limit is the capacity of the link into it,
+    two thirds of the others'. On this network LBMM reaches 4/3 units, ATP 2 and InArt 2.5.
     """
     workers = {"v1": ("w1", "w2", "w3", "w4"), "v2": ("w5", "w6")}
     cables = [Cable(worker, switch, capacity_bps) for switch, rack in workers.items() for worker in rack]
@@ -239,7 +238,7 @@ def aro_figure1(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
 
 
 def aro_figure3a(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
-    """ARO's Figure 3a: the network of Figure 1 with INA on the four leaves, where ATP has it.
+    """ARO's Figure 3a: the network of Figure 1 with INA on the four leaves, as ATP places it.
 
     With l1 through s0, and l2 and l3 through s1, the sum of l2 and the flow of w4 share the link s1-l0, so that the
     rate is 1/2 of a link's, although l0 then sums all three flows. No plan does better, because three flows into l0
@@ -250,12 +249,12 @@ def aro_figure3a(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
 
 
 def pipelines_trap(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
-    """A leaf-spine where the faster spine's uplinks arrive in different pipelines.
+    """A leaf-spine fabric where the faster spine's uplinks arrive in different pipelines.
 
     `ps` is under leaf1; leaf2, leaf3 and leaf4 have two workers each and sum their gradients. spine1 has the full
-    capacity but receives each of those leaves in a pipeline of its own; spine2 has 4/5 of the capacity and receives
-    all of them in one pipeline. A planner that ignores pipelines sums at spine1 and expects the rate 1 of a link, but
-    the three sums stay apart and share leaf1-ps: 1/3. The best plan sums at spine2: 4/5. leaf1 has no INA, so that no
+    capacity but receives each of those leaves in a pipeline of its own; spine2 has 4/5 of the capacity and receives all
+    of them in one pipeline. A planner that ignores pipelines sums at spine1 and expects the rate 1 of a link, but the
+    three sums stay apart and share leaf1-ps: 1/3. The best plan sums at spine2: 4/5. leaf1 has no INA, so that no
     switch repairs a wrong choice.
     """
     leaves = ("leaf1", "leaf2", "leaf3", "leaf4")
@@ -278,9 +277,9 @@ def units(
 ) -> Fabric:
     """P4INC-AOI's data centre (section III): units `u1`, ..., each a switch and its servers `u1h1`, ...
 
-    Units are joined by optical links of `port_bps`, that is by circuits that never change. Each unit has at most
-    `ports` of them, to the nearest units on a ring first: 2 make a ring, and by default every two units are joined.
-    `inakit.topo.fabric.circuits` gives them an interconnect, whose circuits change.
+    Units are joined by optical links of `port_bps`, which are circuits that never change. Each unit has at most `ports`
+    of them, to the nearest units on a ring first: with 2 they form a ring, and by default every two units are joined.
+    `inakit.topo.fabric.circuits` gives the units an interconnect, whose circuits change.
     """
     require_positive(units=units, servers=servers, ports=1 if ports is None else ports)
     most = units - 1 if ports is None else ports
@@ -291,7 +290,7 @@ def units(
 
 @dataclass(frozen=True)
 class Pool:
-    """How many servers a unit has, and the capacity of each one's link."""
+    """The number of servers of a unit, and the capacity of each server's link."""
 
     servers: int
     capacity_bps: float

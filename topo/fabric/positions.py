@@ -29,7 +29,7 @@ class NodePositions:
 
     @cached_property
     def rows(self) -> list[list[str]]:
-        """The nodes of every tier from the hosts up, from left to right: each stands over what it serves."""
+        """The rows of nodes from the hosts up, each from left to right; a node stands over the nodes below it."""
         tiers = self.fabric.tiers
         rows: list[list[str]] = []
         for tier in sorted({0, 1, *tiers.values()}):
@@ -41,7 +41,7 @@ class NodePositions:
         return [row for row in rows if row]
 
     def barycenter(self, node: str, place: dict[str, int]) -> float:
-        """The mean place of the switches below, by which each row is sorted so that few cables cross."""
+        """The mean place of the switches below. Rows are sorted by it so that few cables cross."""
         below = [place[peer] for peer in self.fabric.neighbors[node] if peer in place and self.fabric.tiers[peer] > 0]
         return sum(below) / len(below) if below else 0.0
 
@@ -49,7 +49,7 @@ class NodePositions:
     def columns(self) -> dict[str, tuple[float, float]]:
         """The left and right end of every lowest switch's column, which is as wide as its hosts need.
 
-        Hosts of a higher switch have a column too, to the right of those.
+        Hosts of a higher switch have a column to the right of those.
         """
         hosts = Counter(map(self.fabric.tor_of, self.fabric.host_names))
         higher = [switch for row in self.rows for switch in row if switch in hosts and switch not in self.lowest]
@@ -121,6 +121,6 @@ class NodePositions:
         return x, y + (SWITCH_HEIGHT / 2 if rise > 0 else -SWITCH_HEIGHT / 2 if rise < 0 else SWITCH_HEIGHT / 4)
 
     def arc(self, a: str, b: str) -> float:
-        """How high a cable bends over the nodes in between, if it joins two of the same row; else 0."""
+        """The height of a cable's bend over the nodes between its ends, if both are in the same row; else 0."""
         row = next(row for row in self.rows if a in row)
         return ARC_HEIGHT * abs(row.index(a) - row.index(b)) if b in row else 0.0

@@ -1,7 +1,7 @@
-"""Up-down (valley-free) paths: climb, cross between switches of one tier, descend; never climb again.
+"""Up-down (valley-free) paths: climb, cross between switches of one tier, descend, and never climb again.
 
-Crossing is for fabrics whose top is not a tree: the two- and three-switch testbeds, or a flat graph from
-GraphML. In a Clos network no link joins two switches of one tier, so there a path climbs and descends.
+Crossing is for fabrics whose top is not a tree: the two- and three-switch testbeds, or a flat graph from GraphML. In a
+Clos network no link joins two switches of one tier, so that a path only climbs and descends.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def up_down_paths(fabric: Fabric, src: str, dst: str) -> list[Path]:
 
 
 def walk(fabric: Fabric, path: Path, state: State, hops: dict[State, int]) -> Iterator[Path]:
-    """Every continuation of `path` on which each hop comes one nearer to the destination of `hops`."""
+    """Yield every continuation of `path` on which each hop is one nearer to the destination of `hops`."""
     if hops[state] == 0:
         yield path
         return
@@ -85,7 +85,7 @@ def hops_to(fabric: Fabric, dst: str) -> dict[State, int]:
 
 
 def successors(fabric: Fabric, state: State) -> Iterator[State]:
-    """The states that one hop from `state` leads to without climbing again."""
+    """Yield the states that one hop from `state` reaches without climbing again."""
     node, last = state
     for peer in fabric.neighbors[node]:
         step = move(fabric, node, peer)
@@ -94,7 +94,7 @@ def successors(fabric: Fabric, state: State) -> Iterator[State]:
 
 
 def predecessors(fabric: Fabric, state: State, dst: str) -> Iterator[State]:
-    """The states from which one hop leads to `state`. No path passes through a host, it only ends at one."""
+    """Yield the states from which one hop leads to `state`. A host can only be the end of a path."""
     node, step = state
     if node in fabric.host_names and node != dst:
         return

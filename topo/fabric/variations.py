@@ -15,12 +15,12 @@ from inakit.topo.fabric.fabric import Chip, Fabric, Link, Switch, contiguous_pip
 
 
 def with_links(fabric: Fabric, change: Callable[[Link], dict[str, Any]]) -> Fabric:
-    """The fabric where each link has the fields that `change` gives for it."""
+    """Return the fabric with the fields that `change` returns for each link."""
     return replace(fabric, links=tuple(replace(link, **change(link)) for link in fabric.links))
 
 
 def with_switches(fabric: Fabric, change: Callable[[Switch], dict[str, Any]]) -> Fabric:
-    """The fabric where each switch has the fields that `change` gives for it."""
+    """Return the fabric with the fields that `change` returns for each switch."""
     return replace(fabric, switches=tuple(replace(switch, **change(switch)) for switch in fabric.switches))
 
 
@@ -48,7 +48,7 @@ def with_capacities(fabric: Fabric, low_bps: float, high_bps: float, seed: int) 
 
 
 def with_scale(fabric: Fabric, factor: float) -> Fabric:
-    """Every rate multiplied by `factor`: 1/5000 makes 20 Mbit/s of 100 Gbit/s."""
+    """Every rate multiplied by `factor`: 1/5000 turns 100 Gbit/s into 20 Mbit/s."""
     if not factor > 0:
         raise FabricError(f"scale {factor:g}: it must be greater than 0")
     links = (
@@ -76,8 +76,8 @@ def with_ina(
 ) -> Fabric:
     """INA on the switches in `names` only, or on a random `share` of all switches, which `seed` decides.
 
-    With both, those in `names` are among the share, and are more than it if they are too many for it. `names=()`
-    alone switches INA off everywhere; without both arguments it is on everywhere. Raises `FabricError`.
+    With both, all of `names` are among the chosen switches, even if they exceed the share. `names=()` alone disables
+    INA everywhere; without both arguments it is enabled everywhere. Raises `FabricError`.
     """
     if share is not None and not 0 <= share <= 1:
         raise FabricError(f"INA on a share of {share:g} of the switches: 0 to 1 is expected")
@@ -104,10 +104,10 @@ def with_aggregators(fabric: Fabric, *, slots: int | None = None, rate_bps: floa
 
 
 def with_chip(fabric: Fabric, chip: Chip) -> Fabric:
-    """Every switch with this chip, whose ports fill its pipelines one after the other. Raises `FabricError`."""
+    """Every switch with this chip; ports fill its pipelines one after the other. Raises `FabricError`."""
     return with_switches(fabric, lambda s: {"chip": chip, "pipelines": chip.fill(fabric.port_rates_bps[s.name])})
 
 
 def with_chip_as_wired(fabric: Fabric, chip: Chip | None) -> Fabric:
-    """Every switch with this chip, or none, whose ports stay in the pipelines where they are. Raises `FabricError`."""
+    """Every switch with this chip, or without one; ports stay in their pipelines. Raises `FabricError`."""
     return with_switches(fabric, lambda _: {"chip": chip})

@@ -1,4 +1,4 @@
-"""What a fabric file may say, and the fabric that it says; profiles of chips in files of their own."""
+"""The keys of fabric files, and the conversion to fabrics and back; profiles of chips in files of their own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from inakit.topo.fabric.fabric import (
 from inakit.topo.files.quantities import DURATION, RATE, Duration, Flag, Rate, Whole, rate, rate_text, whole
 from inakit.topo.files.reader import FileKind, ParsedFile, Record, read_file, validate
 
-# -- Chips in files: the profiles of the kit in `chips/`, by name, and a user's own in a file.
+# -- Chips in files: the kit's profiles in `chips/`, by name, and users' profiles.
 #
 #     name: mine
 #     values_per_pass: 32
@@ -36,27 +36,27 @@ from inakit.topo.files.reader import FileKind, ParsedFile, Record, read_file, va
 #     multicast_groups: 65535
 #     register_kib: 15360
 #
-# `recirculation` may be left out where a packet needs one pass, `ports_per_pipeline` where ports do not matter, and
-# `register_kib` where it is not known.
+# `recirculation` can be omitted if a packet needs one pass, `ports_per_pipeline` if ports do not matter, and
+# `register_kib` if it is not known.
 
 PROFILES = {path.stem: path for path in sorted((Path(__file__).parent / "chips").glob("*.yml"))}
 """The profiles of the kit, by the chip's name."""
 GENERIC = "generic"
-"""The profile of a switch that names no chip: what the P4 program takes on BMv2."""
+"""The profile of a switch that names no chip: the limits of the P4 program on BMv2."""
 FILE_SUFFIXES = (".yml", ".yaml", ".json")
 YAML = FileKind("chip profile", 1 << 20, error=FabricError, tells_lines=True)
 KIB = 1024
 
 
 def ports_by_rate(value: object) -> object:
-    """A mapping of rates as people write them to counts, as pairs. Raises `ValueError`."""
+    """Parse a mapping of rates such as '100G' to counts into pairs. Raises `ValueError`."""
     if not isinstance(value, dict) or not value:
         raise ValueError
     return tuple((rate(key), whole(count)) for key, count in value.items())
 
 
 def falling(pairs: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
-    """The pairs, the fastest ports first. Raises `ValueError` unless slower ports are more, and all are some."""
+    """The pairs, fastest ports first. Raises `ValueError` unless all counts are positive and grow as rates fall."""
     ordered = tuple(sorted(pairs, reverse=True))
     counts = [count for _, count in ordered]
     if min(counts) < 1 or counts != sorted(counts) or len(dict(ordered)) < len(ordered):
@@ -71,7 +71,7 @@ PORTS = "counts by rate, such as {100G: 16, 25G: 64}: a pipeline has more of the
 
 
 class ChipRecord(Record):
-    """All that the profile of a chip says, apart from its name."""
+    """The keys of a chip's profile, apart from its name."""
 
     values_per_pass: Count = Field(description=WHOLE)
     slots_per_pipeline: Count = Field(description=WHOLE)
@@ -91,7 +91,7 @@ class NamedChipRecord(ChipRecord):
 
 
 def find_chip(name: str) -> Chip:
-    """The profile of that name, or the chip that a .yml file describes. Raises `FabricError`."""
+    """Return the kit's profile of this name, or the chip of a .yml file. Raises `FabricError`."""
     if name.endswith(FILE_SUFFIXES):
         return load_chip(Path(name))
     if name not in PROFILES:
@@ -124,14 +124,14 @@ def described(file: ParsedFile) -> Chip:
 
 
 def chip_of(name: str, record: ChipRecord) -> Chip:
-    """The chip of a record. Raises `FabricError` for what no single key is to blame for."""
+    """The chip of a record. Raises `FabricError` for values that contradict each other."""
     said = record.model_dump(exclude={"name", "recirculation", "register_kib"})
     kib = record.register_kib
     return Chip(name, **said, recirculation_bps=record.recirculation, register_bytes=None if kib is None else kib * KIB)
 
 
 def chip_document(chip: Chip) -> dict[str, Any]:
-    """The chip in the words of its profile, without its name: `chip_of` makes an equal chip of it."""
+    """The chip as a profile's document, without its name; `chip_of` restores an equal chip from it."""
     alike = ("values_per_pass", "slots_per_pipeline", "children_per_slot", "pipelines", "table_entries")
     document = {name: getattr(chip, name) for name in (*alike, "multicast_groups")}
     if chip.recirculation_bps is not None:
@@ -143,7 +143,7 @@ def chip_document(chip: Chip) -> dict[str, Any]:
     return document
 
 
-# -- What a fabric file may say, and the fabric that it says.
+# -- The keys of fabric files, and the fabrics that they describe.
 #
 #     name: two-racks
 #     hosts: [h1, h2, h3]
@@ -165,7 +165,7 @@ def chip_document(chip: Chip) -> dict[str, Any]:
 
 
 def pipelines_number(value: object) -> object:
-    """A number of pipelines, or a list as it is. Raises `ValueError` for a number that no switch has."""
+    """Check a number of pipelines; return a list unchanged. Raises `ValueError` for an impossible number."""
     if value is None or isinstance(value, list):
         return value
     if not 1 <= (number := whole(value)) <= MAX_PIPELINES:
@@ -177,7 +177,7 @@ Port = Annotated[Whole, Field(ge=0)]
 
 
 class SwitchRecord(Record):
-    """What a fabric file says of a switch."""
+    """A switch in a fabric file."""
 
     tier: Whole = Field(1, description="a whole number, 1 for switches that hosts hang from")
     pipelines: Annotated[int | list[list[Whole]] | None, BeforeValidator(pipelines_number)] = Field(
@@ -191,7 +191,7 @@ class SwitchRecord(Record):
 
 
 class LinkRecord(Record):
-    """What a fabric file says of a link; without `capacity_back` both directions have the same capacity."""
+    """A link in a fabric file; without `capacity_back` both directions have the same capacity."""
 
     a: StrictStr = Field(description="the name of a host or switch")
     b: StrictStr = Field(description="the name of a host or switch")
@@ -204,10 +204,10 @@ class LinkRecord(Record):
 
 
 class FabricRecord(Record):
-    """All that a fabric file says."""
+    """A fabric file."""
 
     name: StrictStr = Field(description="a name in letters")
-    hosts: list[StrictStr] = Field(description="a list of names; quote those that YAML takes for something else")
+    hosts: list[StrictStr] = Field(description="a list of names; quote names that YAML reads as another type")
     switches: dict[str, SwitchRecord] = Field(description="switches by name")
     links: list[LinkRecord] = Field(description="a list of links")
     chips: dict[str, ChipRecord] = Field({}, description="profiles of chips by name")
@@ -223,7 +223,7 @@ def fabric_of(record: FabricRecord) -> Fabric:
 
 
 def links_of(record: FabricRecord) -> Iterator[Link]:
-    """The links, where ports that are not given are the first free ones of their switch; a host's port is 0."""
+    """Yield the links. A port that is not given is the first free one of its switch; a host's port is 0."""
     used = {(link.a, link.a_port) for link in record.links} | {(link.b, link.b_port) for link in record.links}
 
     def port_of(node: str, given: int | None) -> int:
@@ -240,10 +240,10 @@ def links_of(record: FabricRecord) -> Iterator[Link]:
 
 
 def switch_of(name: str, record: SwitchRecord, rates_bps: Mapping[int, float], chips: Mapping[str, Chip]) -> Switch:
-    """The switch of a record, with one of `chips` or a profile. `rates_bps`: those of its ports that have links.
+    """Return the switch of a record, with one of `chips` or a profile. `rates_bps`: the rates of its ports with links.
 
-    Its pipelines are as listed, or the ports with links in so many groups, or as they fill its chip. Raises
-    `FabricError` for an unknown chip.
+    Its pipelines are the listed groups, or the given number of groups of the ports with links, or the chip's,
+    filled in order. Raises `FabricError` for an unknown chip.
     """
     try:
         chip = None if record.chip is None else chips.get(record.chip) or find_chip(record.chip)
@@ -268,7 +268,7 @@ def switch_of(name: str, record: SwitchRecord, rates_bps: Mapping[int, float], c
 
 
 def document_of(fabric: Fabric) -> dict[str, Any]:
-    """The fabric in the words of its file, in full: `fabric_of` makes an equal fabric of it."""
+    """The fabric as a complete document of its file; `fabric_of` restores an equal fabric from it."""
     chips = {switch.chip.name: switch.chip for switch in fabric.switches if switch.chip}
     own = {name: chip for name, chip in chips.items() if name not in PROFILES or profile(name) != chip}
     return {
@@ -281,7 +281,7 @@ def document_of(fabric: Fabric) -> dict[str, Any]:
 
 
 def switch_document(switch: Switch) -> dict[str, Any]:
-    """The switch in the words of a fabric file."""
+    """The switch as a part of a fabric file."""
     document = {
         "tier": switch.tier,
         "pipelines": [list(ports) for ports in switch.pipelines],
@@ -298,7 +298,7 @@ def switch_document(switch: Switch) -> dict[str, Any]:
 
 
 def link_document(link: Link) -> dict[str, Any]:
-    """The link in the words of a fabric file, without what is as by default."""
+    """The link as a part of a fabric file, without default values."""
     document: dict[str, Any] = {
         "a": link.a,
         "b": link.b,

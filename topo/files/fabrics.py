@@ -1,4 +1,4 @@
-"""Fabrics in files: YAML in and out, JSON and GraphML in. A mistake gets one message, with file, line and key."""
+"""Read fabrics from YAML, JSON and GraphML, and write YAML. A mistake gets one message with file, line and key."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ FABRIC_SUFFIXES = (".yml", ".yaml", ".json", GRAPHML_SUFFIX)
 def load_fabric(
     path: Path, tell: Callable[[str], None] = lambda _: None, capacity_bps: float = DEFAULT_CAPACITY_BPS
 ) -> Fabric:
-    """The fabric of a file that ends as `FABRIC_SUFFIXES` do. Raises `FabricError` that names file, place and remedy.
+    """Read the fabric of a file with a suffix of `FABRIC_SUFFIXES`. Raises `FabricError` with file, place and remedy.
 
-    What is made of hosts with several links is told in one line, and so is what a GraphML file leaves open. Where it
-    says nothing of any capacity, every link has `capacity_bps`.
+    `tell` gets a line about hosts with several links and a line about the assumptions for a GraphML file. If the file
+    states no capacity, every link has `capacity_bps`.
     """
     suffix = path.suffix.lower()
     if suffix not in FABRIC_SUFFIXES:
@@ -46,7 +46,7 @@ def save_fabric(fabric: Fabric, path: Path) -> None:
 
 
 def to_yaml(fabric: Fabric) -> str:
-    """The fabric as YAML, one switch or link a line."""
+    """The fabric as YAML, with one switch or link per line."""
     document = document_of(fabric)
     switches = [f"  {flow(name)}: {flow(switch)}" for name, switch in document["switches"].items()]
     links = [f"  - {flow(link)}" for link in document["links"]]
@@ -68,7 +68,7 @@ def flow(value: object) -> str:
 
 
 def load_yaml(path: Path, tell: Callable[[str], None] = lambda _: None) -> Fabric:
-    """The fabric of a file in YAML or JSON, of which `fabric_records` shows what it may say. Raises `FabricError`."""
+    """Read the fabric of a YAML or JSON file; `fabric_records` shows its keys. Raises `FabricError`."""
     return described(read_file(path, YAML), tell)
 
 
@@ -91,10 +91,10 @@ def load_graphml(
     capacity_bps: float = DEFAULT_CAPACITY_BPS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Fabric:
-    """The fabric of a GraphML file, as `inakit.topo.files.graphml` reads it, after telling what was assumed.
+    """Read the fabric of a GraphML file with `inakit.topo.files.graphml`, and tell its assumptions.
 
-    In a graph without hosts each switch gets `hosts_per_switch`. Links have `capacity_bps` where the file says nothing
-    of any capacity. Raises `FabricError`.
+    In a graph without hosts each switch gets `hosts_per_switch`. If the file states no capacity, links have
+    `capacity_bps`. Raises `FabricError`.
     """
     try:
         graph = parsed(read_text(path, GRAPHML))
@@ -113,7 +113,7 @@ def fabric_of_graph(
 ) -> Fabric:
     """The fabric of a graph whose nodes and edges have the attributes of a GraphML file. Messages begin with `place`.
 
-    Raises `FabricError`, and `ValueError` for attributes that no fabric has.
+    Raises `FabricError`, and `ValueError` for invalid attributes.
     """
     reading = Reading(graph, name, hosts_per_switch, capacity_bps)
     fabric = described(ParsedFile(place, GRAPHML, reading.document()), tell)

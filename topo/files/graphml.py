@@ -1,9 +1,9 @@
-"""GraphML in the words of a fabric file: which nodes are hosts, what links carry, and what had to be assumed.
+"""Convert GraphML to a fabric file's document: hosts, capacities of links, and reported assumptions.
 
-Nodes and edges may carry the keys of the YAML format as attributes. Of the names that others use, these are known: a
+Nodes and edges may carry the keys of the YAML format as attributes. Of other tools' attributes these are known: a
 node's `type` (host or server) and its `label`, an edge's `LinkSpeedRaw` in bit/s, and its `LinkSpeed` with
 `LinkSpeedUnits`, which are those of the Topology Zoo. Its maps of providers' networks have no hosts: each switch gets
-some. What a map lacks is assumed from what it says elsewhere, so that a scale of all rates fits it, too.
+some. Missing capacities are assumed from the other links of the map, so that scaling all rates works for them.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 # -- Names of a fabric for the nodes of a graph, whose ids may be any text. No two nodes get the same.
 
 EXAMPLES = 3
-"""So many of the new names are told; the fabric's picture and its YAML file have all."""
+"""The number of new names that are reported; the fabric's picture and its YAML file have all."""
 
 
 class FreshNames:
-    """The name of each node, which keeps its id where that is a name, and else has its label, in plain letters.
+    """The names of nodes: a node's id if it is a valid name, else its label in plain letters.
 
-    `of`: the names by id. `labelled`: the nodes that have their label as name.
+    `of`: the names by id. `labelled`: the nodes named by their label.
     """
 
     def __init__(self, labels: Mapping[str, object]) -> None:
-        """`labels`: by the node's id, its label or None."""
+        """`labels`: a node's id to its label or None."""
         self.used = {node for node in labels if NAME.fullmatch(node)}
         self.of: dict[str, str] = {}
         self.labelled: list[str] = []
@@ -55,14 +55,14 @@ class FreshNames:
             self.of[node] = self.fresh(by_label or plain(node) or f"n{place}")
 
     def fresh(self, wanted: str) -> str:
-        """The wanted name, with a number appended if it is taken already. Marks the name as taken."""
+        """Return the wanted name, with a number appended if it is taken, and mark the result as taken."""
         numbered = (f"{wanted[: LONGEST_NAME - 8]}_{number}" for number in count(2))
         name = wanted if wanted not in self.used else next(name for name in numbered if name not in self.used)
         self.used.add(name)
         return name
 
     def told(self) -> Iterator[str]:
-        """Which nodes have other names than a reader of the file expects."""
+        """Yield reports of nodes whose names differ from their ids."""
         if self.labelled:
             yield f"{len(self.labelled)} nodes are called by their `label`"
         expected = {node: f"n{node}" for node in self.of}
@@ -76,7 +76,7 @@ class FreshNames:
 
 
 def plain(text: str) -> str:
-    """The text in the letters that names have, beginning with one; empty if it has none of them, nor a digit."""
+    """Convert text to a valid name that begins with a letter; empty if it has neither letters nor digits."""
     letters = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     if not re.search(r"[A-Za-z0-9]", letters):
         return ""
@@ -84,14 +84,14 @@ def plain(text: str) -> str:
     return (name if name[0].isalpha() else f"n{name}")[:LONGEST_NAME]
 
 
-# -- The graph of GraphML text, of which nothing is dropped or made up silently.
+# -- Parse GraphML without dropping or inventing anything silently.
 
 
 def parsed(text: str) -> nx.Graph[str]:
-    """The graph of a GraphML file's text, with its nodes' ids. Raises `ValueError` for what is none.
+    """Parse the text of a GraphML file into a graph of node ids. Raises `ValueError` for invalid GraphML.
 
-    Refuses what networkx drops or makes up silently: what is given twice, nodes of edges that are not declared,
-    further graphs, and nodes within nodes.
+    Refuses files of which networkx silently drops or invents something: duplicates, edges to undeclared nodes, several
+    graphs, and nodes within nodes.
     """
     import networkx as nx  # noqa: PLC0415, it takes long to import
 
@@ -110,10 +110,10 @@ def parsed(text: str) -> nx.Graph[str]:
 
 
 def declared_nodes(root: ElementTree.Element) -> set[str]:
-    """The ids of all nodes. Raises `ValueError` for what is given twice, and for an edge to an unknown node."""
+    """Return the ids of all nodes. Raises `ValueError` for duplicates and for an edge to an unknown node."""
     graphs = [element for element in root if local_name(element) == "graph"]
     if len(graphs) > 1:
-        raise ValueError(f"it has {len(graphs)} graphs: a fabric is one, keep one of them")
+        raise ValueError(f"it has {len(graphs)} graphs: a fabric is one graph, keep one of them")
     attributes = {key.get("id"): key.get("attr.name") for key in root if local_name(key) == "key"}
     ids: Counter[str] = Counter()
     for element in root.iter():
@@ -146,11 +146,11 @@ def described(element: ElementTree.Element) -> str:
     return f"edge '{element.get('source', '')}'-'{element.get('target', '')}'"
 
 
-# -- Hosts with several links: what a fabric file says of them, as a fabric whose hosts have one link each.
+# -- Hosts with several links in a fabric file, converted to hosts with one link each.
 #
-# A host sends and receives at one port. One with more links gets a network card: a switch that does not sum, below
-# all others, by which the host reaches each of its links and nobody else passes, because packets do not climb again
-# after they have descended. The host's link to its card carries what all of its links carry together.
+# A host sends and receives at one port. A host with several links gets a network card: a switch without INA below all
+# others, which connects the host to each of its links. No other host's packets pass it, because packets do not climb
+# again after they have descended. The host's link to its card has the capacity of all its links together.
 
 CARD = "{host}-nic"
 
@@ -158,8 +158,8 @@ CARD = "{host}-nic"
 def with_network_cards(record: FabricRecord) -> tuple[FabricRecord, dict[str, str]]:
     """The fabric with a card for each host of several links, and the cards by host.
 
-    The card's ports are the host's and one more each: 1 for port 0, 2 for port 1; that to the host is the last. All
-    other switches are one tier higher. Raises `FabricError` for a host of several links that is linked to a host.
+    Port p of the host becomes port p + 1 of the card; the card's last port leads to the host. All other switches are
+    one tier higher. Raises `FabricError` for a host of several links that is linked to a host.
     """
     links = links_of_hosts(record)
     if not links:
@@ -177,7 +177,7 @@ def with_network_cards(record: FabricRecord) -> tuple[FabricRecord, dict[str, st
 
 
 def links_of_hosts(record: FabricRecord) -> dict[str, list[LinkRecord]]:
-    """The links of each host that leads to several switches. One that is joined to a switch twice is not among them."""
+    """The links of each host that is joined to several switches, except hosts with two links to one switch."""
     found: dict[str, list[LinkRecord]] = {host: [] for host in record.hosts}
     for link in record.links:
         for host in (end for end in (link.a, link.b) if end in found):
@@ -190,7 +190,7 @@ def links_of_hosts(record: FabricRecord) -> dict[str, list[LinkRecord]]:
 
 
 def moved_to(cards: dict[str, str], link: LinkRecord) -> LinkRecord:
-    """The link with the card of a host in its place."""
+    """The link with the host replaced by its card."""
     changed: dict[str, str | int] = {}
     for end, port in (("a", link.a_port), ("b", link.b_port)):
         host = getattr(link, end)
@@ -200,13 +200,13 @@ def moved_to(cards: dict[str, str], link: LinkRecord) -> LinkRecord:
 
 
 def capacities(host: str, link: LinkRecord) -> tuple[float, float]:
-    """What a link of a host carries from it, and to it."""
+    """The capacities of a host's link, from the host and to it."""
     back = link.capacity if link.capacity_back is None else link.capacity_back
     return (link.capacity, back) if link.a == host else (back, link.capacity)
 
 
 def told(cards: dict[str, str]) -> str:
-    """What was made of hosts with several links, for one line of a report."""
+    """A line for the report about hosts with several links."""
     host, card = next(iter(cards.items()))
     more = f", and those of {len(cards) - 1} more hosts" if len(cards) > 1 else ""
     return (
@@ -218,19 +218,19 @@ def told(cards: dict[str, str]) -> str:
 # -- The graph as a fabric file.
 
 HOST_TYPES = frozenset(("host", "server", "worker", "ps", "endhost", "end-host", "end_host"))
-"""What a node's `type` says of one that is no switch, in small letters."""
+"""The values of `type`, in lower case, that mark a node as a host."""
 TYPE_KEYS = ("type", "Type")
 SPEED_KEYS = ("LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits")
 NUMBERS = ("id", "key")
-"""What graph tools call the numbers that they give nodes and edges."""
+"""The attributes in which graph tools number nodes and edges."""
 SWITCH_KEYS = frozenset(SwitchRecord.model_fields)
 LINK_KEYS = frozenset(LinkRecord.model_fields) - {"a", "b"}
 
 
 class Reading:
-    """One graph as it is read. A graph without hosts gets them; one without capacities has `capacity_bps` everywhere.
+    """A graph being read. A graph without hosts gets hosts; a graph without capacities has `capacity_bps` everywhere.
 
-    `fastest_bps`: of each node whose links say what they carry, the fastest of these links.
+    `fastest_bps`: the fastest link of each node with stated capacities.
     """
 
     def __init__(self, graph: nx.Graph[str], name: str, hosts_per_switch: int, capacity_bps: float) -> None:
@@ -251,7 +251,7 @@ class Reading:
         self.usual_bps = median_low(said) if said else capacity_bps
 
     def document(self) -> dict[str, Any]:
-        """The graph in the words of a fabric file (`FabricRecord`); attributes that it does not know are left out."""
+        """The graph as a fabric file's document (`FabricRecord`), without unknown attributes."""
         called = self.names.of
         links = list(self.links())
         hosts = [called[node] for node in self.hosts]
@@ -272,7 +272,7 @@ class Reading:
         }
 
     def links(self) -> Iterator[dict[str, Any]]:
-        """A link for each two nodes: parallel edges together carry their sum, directed ones each their direction."""
+        """Yield one link per pair of nodes, with the sum of parallel edges; a directed edge is one direction."""
         found: dict[tuple[str, str], dict[str, Any]] = {}
         for a, b, data in self.graph.edges(data=True):
             if a == b:
@@ -287,9 +287,9 @@ class Reading:
             yield link | {"a": self.names.of[a], "b": self.names.of[b]}
 
     def capacity_of(self, a: str, b: str, data: dict[str, Any]) -> float:
-        """What an edge's attributes say, in bit/s, else what is assumed of it.
+        """An edge's capacity in bit/s, from its attributes or assumed.
 
-        `capacity` itself is read with the other keys.
+        The key `capacity` itself is read with the other keys.
         """
         told = speed(data)
         if told is not None or "capacity" in data:
@@ -299,11 +299,11 @@ class Reading:
         return self.access_bps(b if hosts == [a] else a) if hosts else self.usual_bps
 
     def access_bps(self, switch: str) -> float:
-        """The assumed capacity of a host's link: that of the fastest link of its switch, if any says its own."""
+        """The assumed capacity of a host's link: that of the fastest link of its switch with a stated capacity."""
         return self.fastest_bps.get(switch) or self.usual_bps
 
     def told(self) -> Iterator[str]:
-        """What was made of the file, for one line of a report, after `document`."""
+        """Yield the parts of a report line about assumptions. Call it after `document`."""
         usual = rate_text(self.usual_bps)
         if self.hosts:
             yield f"{len(self.hosts)} hosts, the nodes with `tier` 0 or `type` host; {len(self.switches)} switches"
@@ -316,19 +316,19 @@ class Reading:
         if self.silent:
             given = f"{usual}, the median of the others, hosts' links that of their switch's fastest"
             yield (
-                f"{self.silent} of {self.graph.number_of_edges()} links say nothing of their capacity (`capacity`, "
+                f"{self.silent} of {self.graph.number_of_edges()} links do not state their capacity (`capacity`, "
                 f"`LinkSpeedRaw`, or `LinkSpeed` and `LinkSpeedUnits`) and get {given if self.says_rates else usual}; "
-                "--capacity sets that of all"
+                "--capacity sets the capacity of all links"
             )
         if self.parallel:
-            yield f"{self.parallel} parallel links are joined with those beside them"
+            yield f"{self.parallel} parallel links are merged into one link each"
         if self.loops:
-            yield f"{self.loops} links from a node to itself are left out"
+            yield f"{self.loops} links from a node to itself are omitted"
         yield from self.names.told()
         yield from self.unused()
 
     def unused(self) -> Iterator[str]:
-        """The attributes that mean nothing here."""
+        """Yield a report of unused attributes."""
         hosts, switches = ((self.graph.nodes[node] for node in nodes) for nodes in (self.hosts, self.switches))
         anywhere = {*NUMBERS, *TYPE_KEYS, *(["label"] if self.names.labelled else [])}
         nodes = keys_beside(hosts, anywhere | {"tier"}) | keys_beside(switches, anywhere | SWITCH_KEYS)
@@ -339,12 +339,12 @@ class Reading:
 
 
 def keys_beside(elements: Iterable[dict[str, Any]], known: frozenset[str] | set[str]) -> set[str]:
-    """The attributes that some of the elements have beside the known ones."""
+    """The attributes of the elements that are not in `known`."""
     return {key for data in elements for key in data} - known
 
 
 def is_host(data: dict[str, Any]) -> bool:
-    """A node's `tier` says it, else its `type`."""
+    """Whether a node is a host, by its `tier`, else by its `type`."""
     if "tier" in data:
         with suppress(ValueError):  # the reader of the document reports what is no tier
             return whole(data["tier"]) == 0
@@ -353,7 +353,7 @@ def is_host(data: dict[str, Any]) -> bool:
 
 
 def said_bps(data: dict[str, Any]) -> float | None:
-    """What an edge says of its own capacity, in bit/s; None where it says nothing, or nothing that is a rate."""
+    """The stated capacity of an edge in bit/s; None if it is missing or is not a rate."""
     if "capacity" not in data:
         return speed(data)
     with suppress(ValueError):
@@ -362,7 +362,7 @@ def said_bps(data: dict[str, Any]) -> float | None:
 
 
 def speed(data: dict[str, Any]) -> float | None:
-    """The capacity that an edge of the Topology Zoo has, in bit/s; None where it does not say."""
+    """The capacity of an edge of the Topology Zoo in bit/s; None if it is missing."""
     with suppress(ValueError):
         if "LinkSpeedRaw" in data and 0 < (bps := float(data["LinkSpeedRaw"])) < math.inf:
             return bps
@@ -373,7 +373,7 @@ def speed(data: dict[str, Any]) -> float | None:
 
 
 def join(link: dict[str, Any], other: dict[str, Any], *, back: bool) -> bool:
-    """Let `link` carry what `other` does, too; `back` says that it leads the other way. Whether they are parallel."""
+    """Add the capacity of `other` to `link`; `back`: it leads the other way. Returns whether they are parallel."""
     if back and "capacity_back" not in link:
         link["capacity_back"] = other["capacity"]
         return False
@@ -384,5 +384,5 @@ def join(link: dict[str, Any], other: dict[str, Any], *, back: bool) -> bool:
 
 
 def known_keys(data: dict[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """Those attributes of a node or edge that a fabric file knows, too."""
+    """The attributes of a node or edge that are keys of a fabric file."""
     return {key: value for key, value in data.items() if key in known}

@@ -1,4 +1,4 @@
-"""Quantities as people write them, for every file: '20M' is 20e6 bit/s, '50us' is 50e-6 s, '64k' is 64,000 bytes.
+"""Parse quantities in files and options: '20M' is 20e6 bit/s, '50us' is 50e-6 s, '64k' is 64,000 bytes.
 
 Bare numbers are bit/s, seconds and bytes. The functions take a value of YAML or JSON and raise `ValueError`. The types
 below them are for the fields of records and dataclasses that `inakit.topo.files.reader` reads.
@@ -19,25 +19,25 @@ RATE_UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 """Unit to factor, for rates in bit/s."""
 
 TIME_UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
-"""Unit to factor, for times in seconds. The two Greek letters are those of keyboards and of Unicode."""
+"""Unit to factor, for times in seconds. The two Greek letters are U+00B5 of keyboards and U+03BC."""
 
 SIZE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 """Unit to factor, for sizes in bytes; a B may follow."""
 
 RATE = "a rate in bit/s greater than 0, such as 20M or 100G"
-"""What an error message says is expected where a rate is wrong."""
+"""The expected value in error messages about rates."""
 
 DURATION = "a time in seconds, or such as 50us or 1ms"
-"""What an error message says is expected where a time is wrong."""
+"""The expected value in error messages about times."""
 
 SIZE = "a number of bytes, or such as 64k or 1.5M"
-"""What an error message says is expected where a size is wrong."""
+"""The expected value in error messages about sizes."""
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
 
 
 def quantity(value: object, units: Mapping[str, float]) -> float:
-    """A finite number, or text that is a number and a unit of `units`. Raises `ValueError`, for true and false too."""
+    """Parse a finite number, or a number with a unit of `units`. Raises `ValueError`, also for true and false."""
     if isinstance(value, str):
         parsed = re.fullmatch(NUMBER + rf" ?({'|'.join(units)})", value)
         if not parsed:
@@ -49,7 +49,7 @@ def quantity(value: object, units: Mapping[str, float]) -> float:
 
 
 def rate(value: object) -> float:
-    """20000000, '20M' and '0.02G' alike, in bit/s, greater than 0. Raises `ValueError`."""
+    """Parse 20000000, '20M' or '0.02G' into bit/s, greater than 0. Raises `ValueError`."""
     bits_per_second = quantity(value, RATE_UNITS)
     if not 0 < bits_per_second < math.inf:
         raise ValueError
@@ -57,7 +57,7 @@ def rate(value: object) -> float:
 
 
 def parse_rate(text: str) -> float:
-    """'20M' of a command line as 20e6 bit/s. Raises `InputError`."""
+    """Parse '20M' of a command line into 20e6 bit/s. Raises `InputError`."""
     try:
         return rate(text)
     except ValueError:
@@ -65,7 +65,7 @@ def parse_rate(text: str) -> float:
 
 
 def rate_text(rate_bps: float) -> str | float:
-    """20000000.0 as '20M'; a rate that no unit makes whole stays a number."""
+    """Format 20000000.0 as '20M'; a rate that is not a whole multiple of a unit stays a number."""
     for unit, factor in reversed(RATE_UNITS.items()):
         whole = round(rate_bps / factor)
         if unit and 1 <= whole < 10000 and whole * factor == rate_bps:
@@ -74,7 +74,7 @@ def rate_text(rate_bps: float) -> str | float:
 
 
 def duration(value: object) -> float:
-    """0.05, '0.05' and '50ms' alike, in seconds; a bare number may be negative. Raises `ValueError`."""
+    """Parse 0.05, '0.05' or '50ms' into seconds; a bare number can be negative. Raises `ValueError`."""
     return quantity(value, TIME_UNITS)
 
 
@@ -90,7 +90,7 @@ def lasting(value: object) -> float:
 
 
 def parse_duration(text: str) -> float:
-    """'50ms' of a command line as 0.05 s. Raises `InputError`."""
+    """Parse '50ms' of a command line into 0.05 s. Raises `InputError`."""
     try:
         return duration(text)
     except ValueError:
@@ -98,7 +98,7 @@ def parse_duration(text: str) -> float:
 
 
 def size(value: object) -> int:
-    """548000, '548k' and '548 kB' alike, in bytes. Raises `ValueError` for what is no whole number of them."""
+    """Parse 548000, '548k' or '548 kB' into bytes. Raises `ValueError` unless it is a whole number."""
     spelt = value.removesuffix("B").rstrip() if isinstance(value, str) else value
     try:
         return whole(quantity(spelt, SIZE_UNITS))
@@ -107,7 +107,7 @@ def size(value: object) -> int:
 
 
 def whole(value: object) -> int:
-    """3, 3.0 and '3' alike, as files of other programs have them. Raises `ValueError`, for true and false too."""
+    """Parse 3, 3.0 or '3', which other programs write. Raises `ValueError`, also for true and false."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.0+)?", value.strip()):
         value = float(value) if "." in value else int(value)
     if isinstance(value, float) and value.is_integer():
@@ -118,7 +118,7 @@ def whole(value: object) -> int:
 
 
 def flag(value: object) -> bool:
-    """True, 'true' and 'True' alike. Raises `ValueError`."""
+    """Parse a boolean or its text, such as 'true' or 'True'. Raises `ValueError`."""
     if isinstance(value, str):
         value = {"true": True, "false": False}.get(value.strip().lower())
     if not isinstance(value, bool):

@@ -1,14 +1,14 @@
-"""The one strict reader of files in YAML or JSON: fabrics, jobs, faults, plans, table entries, schedules.
+"""The strict reader of YAML and JSON files: fabrics, jobs, faults, plans, table entries, schedules.
 
-A file becomes a whole value, or one error with the file, the place in it, the value, and what is expected:
+A file becomes a complete value, or one error with the file, the place in it, the value, and what is expected:
 
-    fabric.yml line 6: links[0].capacity: '20X': expected a rate in bit/s greater than 0, such as 20M or 100G
+fabric.yml line 6: links[0].capacity: '20X': expected a rate in bit/s greater than 0, such as 20M or 100G
 
 A file is read in two steps. `read_file` gives its plain lists and dictionaries as a `ParsedFile`, which makes all error
 messages. Then `validate` turns the document into a value of a declared type. Files that only programs write are not
 read here: BMv2 JSON by `inakit.switch.program.bmv2_json`, and states of running networks.
 
-`write_csv` is the one writer of tables.
+`write_csv` writes tables.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class FileKind:
-    """How files of a kind are called in error messages, how large they may be, and what a mistake in them raises.
+    """A kind of files: its name in error messages, its size limit, and the error that a mistake raises.
 
     `tells_lines` says whether messages give the line of a wrong key.
     """
@@ -47,10 +47,7 @@ class FileKind:
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """The document of a file in plain lists and dictionaries; `tree` knows its lines, where it was YAML.
-
-    Of an empty file there is nothing but its first line.
-    """
+    """The document of a file in plain lists and dictionaries; for YAML, `tree` has its lines."""
 
     path: Path
     kind: FileKind
@@ -66,9 +63,10 @@ class ParsedFile:
 
 
 def read_file(path: Path, kind: FileKind) -> ParsedFile:
-    """Parse JSON where the name ends in `.json` or the text is a JSON object, else YAML. Raises the error of `kind`.
+    """Parse JSON if the name ends in `.json` or the text is a JSON object, else YAML. Raises the error of `kind`.
 
-    A JSON object in a file of another name is mostly YAML, too, which knows its lines; one indented by tabs is not.
+    A JSON object in a file of another name is usually valid YAML, whose parser knows the lines; an object indented by
+    tabs is not.
     """
     text = read_text(path, kind)
     try:
@@ -90,9 +88,9 @@ def read_file(path: Path, kind: FileKind) -> ParsedFile:
 
 
 def read_text(path: Path, kind: FileKind) -> str:
-    """The text of a file that is not larger than its kind may be. Raises the error of `kind`.
+    """Read the text of a file within its kind's size limit. Raises the error of `kind`.
 
-    Skips a byte order mark, which editors on Windows write, and gives every end of a line as one newline.
+    Removes a byte order mark, which editors on Windows write, and converts line ends to newlines.
     """
     try:
         if path.stat().st_size > kind.max_bytes:
@@ -105,11 +103,11 @@ def read_text(path: Path, kind: FileKind) -> str:
 
 
 class RepeatedKeyError(ValueError):
-    """A JSON object has a key twice, and a reader that keeps the last would drop what a person wrote."""
+    """A JSON object has a key twice; keeping the last value would silently drop the other."""
 
 
 def without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The mapping of one JSON object. Raises `RepeatedKeyError` for a key that is given twice."""
+    """Return the mapping of one JSON object. Raises `RepeatedKeyError` for a repeated key."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -119,10 +117,10 @@ def without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class PlainLoader(yaml.SafeLoader):
-    """Safe YAML without aliases, which can make a short file a giant one, and without keys given twice."""
+    """A loader of safe YAML without aliases, which can expand a short file enormously, and without repeated keys."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Compose a node as PyYAML does. Raises `MarkedYAMLError` for an alias or a key that is given twice."""
+        """Compose a node as PyYAML does. Raises `MarkedYAMLError` for an alias or a repeated key."""
         if self.check_event(yaml.AliasEvent):
             alias = self.get_event()  # type: ignore[no-untyped-call]
             raise yaml.MarkedYAMLError(problem=f"alias '*{alias.anchor}': write it out", problem_mark=alias.start_mark)
@@ -133,7 +131,7 @@ class PlainLoader(yaml.SafeLoader):
 
 
 def refuse_repeated_keys(node: yaml.MappingNode) -> None:
-    """Raise `MarkedYAMLError` if a key of the mapping is given twice or is no word."""
+    """Raise `MarkedYAMLError` if a key of the mapping is repeated or is not a scalar."""
     seen: set[str] = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode):
@@ -144,7 +142,7 @@ def refuse_repeated_keys(node: yaml.MappingNode) -> None:
 
 
 def line_of(tree: yaml.Node | None, place: Place) -> int:
-    """The line, from 1, of the key or list item at `place`, or of the nearest thing around it."""
+    """The line, from 1, of the key or list item at `place`, or of the nearest node around it."""
     line = tree.start_mark.line if tree else 0
     for key in place:
         if isinstance(tree, yaml.MappingNode):
@@ -159,33 +157,33 @@ def line_of(tree: yaml.Node | None, place: Place) -> int:
 
 
 def place_text(place: Place) -> str:
-    """A place as messages write it: `links[3].capacity`."""
+    """Format a place for messages: `links[3].capacity`."""
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place).lstrip(".")
 
 
 def nearest_name(name: str, known: Collection[str]) -> str | None:
-    """The known name that `name` most resembles; None where it resembles none."""
+    """The most similar known name, or None if none is similar."""
     return next(iter(difflib.get_close_matches(name, known, n=1)), None)
 
 
-# -- A document as a value of a declared type, strictly: no key is unknown, and nothing is converted silently.
+# -- Strict validation of a document: unknown keys are errors, and no value is converted silently.
 #
-# A `Record` belongs to a file that people write: its fields say, in their descriptions, what is expected of each key,
-# and error messages repeat that. The kit's own dataclasses (jobs, plans, table entries, schedules) are mostly read from
-# files that the kit wrote: their fields have no descriptions, and messages say which type is expected. What must be
-# looked up elsewhere (a host of a fabric, say) is checked afterwards, and told by `ParsedFile.error`.
+# A `Record` belongs to a file that people write: error messages quote the descriptions of its fields. The kit's own
+# dataclasses (jobs, plans, table entries, schedules) are mostly read from files that the kit wrote: their fields have
+# no descriptions, and messages say which type is expected. References (such as a host of a fabric) are checked
+# afterwards and reported by `ParsedFile.error`.
 
 Model = TypeVar("Model")
 
 
 class Record(BaseModel):
-    """A part of a file that people write. The description of each field says what is expected of that key."""
+    """A part of a file that people write. A field's description states the expected value of its key."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 def validate(file: ParsedFile, kind: type[Model], remedy: str = "") -> Model:
-    """The document of a file as a `Record` or dataclass `kind`. Raises the error of the file's kind.
+    """Convert the document of a file to a `Record` or dataclass `kind`. Raises the error of the file's kind.
 
     `remedy` is added to messages about missing keys that have no description.
     """
@@ -193,7 +191,7 @@ def validate(file: ParsedFile, kind: type[Model], remedy: str = "") -> Model:
     try:
         if issubclass(kind, Record):
             return adapter.validate_python(file.document)
-        # As JSON, so that a list is taken for a tuple although no other type is converted.
+        # JSON mode accepts a list for a tuple but converts no other type.
         return adapter.validate_json(json.dumps(file.document, default=str), strict=True, extra="forbid")
     except ValidationError as error:
         mistakes = error.errors(include_url=False)
@@ -203,11 +201,11 @@ def validate(file: ParsedFile, kind: type[Model], remedy: str = "") -> Model:
 
 UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 MISSING = ("missing", "missing_argument")
-"""What pydantic calls such a mistake in a model, and in a dataclass."""
+"""Pydantic's error types for unknown keys, in a model and in a dataclass."""
 
 
 def explained(mistake: Mapping[str, Any], kind: Any, remedy: str) -> tuple[Place, str]:
-    """Where a mistake is, and the message. A value whose key has a description is told as a whole."""
+    """The place of a mistake, and the message. A value whose key has a description is reported as a whole."""
     way = [Step((), None, ""), *way_to(mistake["loc"], kind)]
     place, around, _ = way[-1]
     found = "null" if mistake["input"] is None else f"{mistake['input']!r:.60}"
@@ -216,7 +214,7 @@ def explained(mistake: Mapping[str, Any], kind: Any, remedy: str) -> tuple[Place
         hint = f", did you mean '{near}'?" if near else ";"
         return place, f"unknown key{hint} expected one of {', '.join(fields_of(around))}"
     if place == ("version",):
-        given = "is missing" if mistake["type"] in MISSING else f"{found:.20} is none that this kit reads"
+        given = "is missing" if mistake["type"] in MISSING else f"{found:.20} is not a version that this kit reads"
         return (), f"key 'version' {given}: write `version: {get_args(fields_of(kind)['version'].kind)[-1]}`"
     place, _, description = next((step for step in reversed(way) if step.description), way[-1])
     if not place:
@@ -229,14 +227,14 @@ def explained(mistake: Mapping[str, Any], kind: Any, remedy: str) -> tuple[Place
 
 
 class Key(NamedTuple):
-    """A key of a record or dataclass: the type of its value, and what is expected of it, in words."""
+    """A key of a record or dataclass: the type of its value, and its description."""
 
     kind: Any
     description: str = ""
 
 
 class Step(NamedTuple):
-    """A step on the way to a value: its place, the type of what is around it, and the description of its key."""
+    """A step on the path to a value: its place, the type that contains it, and the description of its key."""
 
     place: Place
     around: Any
@@ -269,12 +267,12 @@ def part_of(kind: Any, step: str | int) -> Key | None:
 
 
 def bare(kind: Any) -> Any:
-    """A type without what is annotated."""
+    """The type without `Annotated`."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 def fields_of(kind: Any) -> dict[str, Key]:
-    """The fields of a record or dataclass, or of one that a union has, by their keys in files; none of another type."""
+    """The fields of a record or dataclass, or of a union's member, by their keys in files; empty for other types."""
     kind = bare(kind)
     if get_origin(kind) in (Union, UnionType):
         return next(filter(None, map(fields_of, get_args(kind))), {})

@@ -1,15 +1,14 @@
-"""The ledger of a run: all that it creates on the machine is written down first, so that it can always be removed; and
-what a running network says of itself to other processes.
+"""The ledger of a run, and the published facts of a running network.
 
-A run's folder `/run/inakit/<id>/` holds `owner` (the run's process) and `created`, one `kind value` a line:
+Everything that a run creates on the machine is recorded in its ledger first, so that it can always be removed.
 
-    pid 4711 88211         a process: its id and start time, so that a later process of that id is spared
-    group 1734623          a device group: all interfaces that were put into it
-    interface 7f2a-mon     one interface of the root namespace
-    path /sys/fs/bpf/7f2a  a file or a folder
-    setting /sys/kernel/rcu_expedited 0  a file of the kernel, and its earlier content
+A run's folder `/run/inakit/<id>/` holds `owner` (the run's process) and `created`, with one `kind value` per line:
 
-A run that ends removes what its ledger says. After `kill -9` the next run does it, in `clean_dead_runs`.
+pid 4711 88211 a process: its id and start time, so that a later process of that id is spared group 1734623 a device
+group: all interfaces that were put into it interface 7f2a-mon one interface of the root namespace path /sys/fs/bpf/7f2a
+a file or a folder setting /sys/kernel/rcu_expedited 0 a file of the kernel, and its earlier content
+
+A run that ends removes everything in its ledger. After `kill -9` the next run does it, in `clean_dead_runs`.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Ledger:
 
     @classmethod
     def open(cls) -> Ledger:
-        """Start a ledger under an id that neither a run nor an interface of this machine has."""
+        """Start a ledger under an id that no run or interface of this machine uses."""
         try:
             ROOT.mkdir(mode=0o755, exist_ok=True)
             return cls(claim_folder())
@@ -54,11 +53,11 @@ class Ledger:
 
     @property
     def id(self) -> str:
-        """Four letters and digits, with which the names of the run's interfaces begin."""
+        """The run's id of four letters and digits, the prefix of its interfaces' names."""
         return self.folder.name
 
     def record(self, kind: str, value: object) -> None:
-        """Write down that `value` is about to be created; for a pid, that it just was."""
+        """Record that `value` is about to be created; a pid is recorded just after its creation."""
         if kind not in REMOVERS:
             raise ValueError(f"a ledger has {', '.join(REMOVERS)}; not '{kind}'")
         text = f"{value} {start_time(int(str(value)))}" if kind == "pid" else str(value)
@@ -77,7 +76,7 @@ class Ledger:
 
 
 def claim_folder() -> Path:
-    """A new folder under a free id, which contains its owner from the moment at which others can see it."""
+    """Create a folder under a free id; it contains its owner from the moment at which others can see it."""
     draft = ROOT / f".{os.getpid()}"
     draft.mkdir(exist_ok=True)
     (draft / "owner").write_text(f"{os.getpid()} {start_time(os.getpid())}\n")
@@ -89,7 +88,7 @@ def claim_folder() -> Path:
 
 
 def clean_dead_runs() -> list[str]:
-    """Remove what was left by runs whose process is gone, and return their ids. Running ones are not touched."""
+    """Remove the remains of runs whose process is gone, and return their ids. Live runs are not touched."""
     dead = [folder for folder in run_folders() if not owner_lives(folder)]
     for folder in dead:
         remove_run(folder)
@@ -97,7 +96,7 @@ def clean_dead_runs() -> list[str]:
 
 
 def run_folders() -> Iterator[Path]:
-    """The ledgers' folders of all runs of this machine, in the order of their ids."""
+    """Yield the ledger folders of all runs of this machine, in the order of their ids."""
     if ROOT.is_dir():
         yield from (folder for folder in sorted(ROOT.iterdir()) if (folder / "owner").is_file())
 
@@ -132,7 +131,7 @@ def interface_names() -> set[str]:
 
 
 def start_time(pid: int) -> int | None:
-    """When the process started, in clock ticks since boot; None when it is gone.
+    """The start time of a process in clock ticks since boot; None if it is gone.
 
     A later process with the same id has another start time.
     """
@@ -147,7 +146,7 @@ def start_time(pid: int) -> int | None:
 def kill_processes(values: list[str]) -> None:
     """Kill the recorded processes ("pid start-time") and wait until they are dead; their parents reap them.
 
-    A process that only has the id of a recorded one is spared.
+    A process with a recorded id but another start time is spared.
     """
     with ExitStack() as stack:
         doomed = [process for value in values if (process := open_process(stack, *value.split())) is not None]
@@ -161,7 +160,7 @@ def kill_processes(values: list[str]) -> None:
 
 
 def open_process(stack: ExitStack, pid: str, started: str) -> int | None:
-    """A descriptor of the process, which keeps its meaning when the id is used again; None when it is gone."""
+    """A descriptor of the process, which stays valid if the id is reused; None if the process is gone."""
     try:
         descriptor = os.pidfd_open(int(pid))
     except ProcessLookupError:
@@ -171,7 +170,7 @@ def open_process(stack: ExitStack, pid: str, started: str) -> int | None:
 
 
 def delete_interfaces(**selector: object) -> None:
-    """Delete the interfaces of the root namespace that netlink finds by these keywords, if there are any."""
+    """Delete the interfaces of the root namespace that match these netlink keywords."""
     from pyroute2 import IPRoute  # noqa: PLC0415, it takes long to import
     from pyroute2.netlink.exceptions import NetlinkError  # noqa: PLC0415
 
@@ -190,13 +189,13 @@ def delete_groups(values: list[str]) -> None:
 
 
 def delete_named(values: list[str]) -> None:
-    """Delete those of these interfaces of the root namespace that still exist."""
+    """Delete these interfaces of the root namespace if they still exist."""
     for name in interface_names().intersection(values):
         delete_interfaces(ifname=name)
 
 
 def delete_paths(values: list[str]) -> None:
-    """Delete these files, and folders with all that is in them, where they still exist."""
+    """Delete these files and folders recursively, if they still exist."""
     for path in map(Path, values):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -205,7 +204,7 @@ def delete_paths(values: list[str]) -> None:
 
 
 def restore_settings(values: list[str]) -> None:
-    """Restore the earlier contents of the kernel's files, where they may be written."""
+    """Restore the earlier contents of the kernel's files, where writing is allowed."""
     for value in set(values):
         path, _, before = value.rpartition(" ")
         with suppress(OSError):
@@ -219,24 +218,23 @@ REMOVERS: dict[str, Callable[[list[str]], None]] = {
     "path": delete_paths,
     "setting": restore_settings,
 }
-"""How each kind is removed, in this order: processes first, because they hold the rest open."""
+"""The function that removes each kind, in this order: processes first, because they hold the rest open."""
 
 
-# -- Grace periods of the kernel's RCU, for each of which a change of a network device waits.
+# -- Grace periods of the kernel's RCU, which changes of network devices wait for.
 #
-# To attach a program to an interface, to detach it, or to close a packet socket takes one each, one after the other.
-# An ordinary one ends after some 10 ms, so that a fat-tree with k = 4 took two seconds more to come up and two more
-# to go. Expedited ones end after some 0.02 ms; for them the kernel interrupts every processor, so they are for
-# building and removing networks only, not while packets are measured. The kernel has one switch for all of the
-# machine (its documentation, RCU, "rcu_expedited").
+# Attaching a program to an interface, detaching it, and closing a packet socket each wait for one. An ordinary grace
+# period takes about 10 ms, which added two seconds to building a fat-tree with k = 4 and two to removing it. Expedited
+# ones take about 0.02 ms, but interrupt every processor, so they are used only while networks are built and removed,
+# not while packets are measured. The setting is machine-wide (the kernel's documentation, RCU, "rcu_expedited").
 
 EXPEDITED = Path("/sys/kernel/rcu_expedited")
 
 
 class GracePeriods:
-    """Whether grace periods are expedited for a run. What they were before is in the run's ledger.
+    """The setting of expedited grace periods during a run. The run's ledger has its earlier value.
 
-    A run changes the setting only where it finds grace periods ordinary, so that none leaves another's setting behind.
+    A run changes the setting only if it finds grace periods ordinary, so that no run restores another run's setting.
     """
 
     def __init__(self, ledger: Ledger, setting: Path = EXPEDITED) -> None:
@@ -244,7 +242,7 @@ class GracePeriods:
         self.changed = False
 
     def expedite(self) -> None:
-        """Expedite grace periods from now on. Where the kernel refuses, they stay ordinary, which is only slower."""
+        """Expedite grace periods from now on. If the kernel refuses, they stay ordinary, which is only slower."""
         with suppress(OSError):
             if self.setting.read_text().strip() == "0":
                 self.ledger.record("setting", f"{self.setting} 0")
@@ -252,16 +250,16 @@ class GracePeriods:
                 self.changed = True
 
     def relax(self) -> None:
-        """Let grace periods be ordinary again."""
+        """Restore ordinary grace periods."""
         if self.changed:
             self.setting.write_text("0")
             self.changed = False
 
 
-# -- A running network as other processes find it: what it says of itself, as JSON in its ledger's folder.
+# -- The facts of a running network for other processes, as JSON in its ledger's folder.
 #
-# The file exists exactly while the network is up. The `handle` of a switch is passed on as it is: only the switch's
-# own target understands it.
+# The file exists exactly while the network is up. The `handle` of a switch is passed on unchanged: only the switch's
+# own target interprets it.
 
 FILE = "network.json"
 
@@ -279,7 +277,7 @@ class PortFacts:
 
 @dataclass(frozen=True)
 class SwitchFacts:
-    """A switch of a running network; `handle` is what its target needs to look into it."""
+    """A switch of a running network; its target uses `handle` to inspect it."""
 
     ports: tuple[PortFacts, ...]
     handle: dict[str, Any]
@@ -295,7 +293,7 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class RunningNetwork:
-    """A network that is up, in this process or another. `id` is its ledger's, `owner` the process that runs it."""
+    """A running network, in this process or another. `id` is its ledger's id, `owner` the process that runs it."""
 
     id: str
     fabric: str
@@ -330,7 +328,7 @@ JSON = TypeAdapter(RunningNetwork)
 
 
 def write_facts(folder: Path, facts: RunningNetwork) -> None:
-    """Write what a network says of itself to its ledger's folder. A reader sees all of it or nothing."""
+    """Write a network's facts to its ledger's folder. A reader sees the complete file or none."""
     draft = folder / f".{FILE}"
     with writing(draft):
         draft.write_bytes(JSON.dump_json(facts, indent=1))
@@ -339,7 +337,7 @@ def write_facts(folder: Path, facts: RunningNetwork) -> None:
 
 @contextmanager
 def announced(folder: Path, facts: RunningNetwork) -> Iterator[None]:
-    """Let other processes find a network during the block."""
+    """Publish the facts of a network during the block."""
     write_facts(folder, facts)
     try:
         yield
@@ -357,15 +355,15 @@ def running_networks() -> list[RunningNetwork]:
 
 
 def find_network(run: str | None = None) -> RunningNetwork:
-    """The network with the id `run`, or the only one. Raises `InputError`, `RunError` where none is up."""
+    """Return the network with the id `run`, or the only one. Raises `InputError`; `RunError` if none is running."""
     found = {network.id: network for network in running_networks()}
     if not found:
-        raise RunError("no network is running: start one, such as `sudo make emulate`, and look into it meanwhile")
+        raise RunError("no network is running: start one, such as `sudo make emulate`, and inspect it while it runs")
     if run is not None:
         if run not in found:
             raise unknown_name("running network", run, found)
         return found[run]
     if len(found) > 1:
         names = ", ".join(f"{network.id} ({network.fabric}, process {network.owner})" for network in found.values())
-        raise InputError(f"{len(found)} networks are running: {names}; say which one with --run ID")
+        raise InputError(f"{len(found)} networks are running: {names}; choose one with --run ID")
     return next(iter(found.values()))

@@ -1,8 +1,8 @@
 """The requirements of an emulated network on this machine, all checked before anything is built.
 
-What can be read is read (capabilities, limits); what the kernel may still refuse is tried, on a pair of interfaces
-that exists for a moment and goes with the namespace of one of its ends, whatever happens. `docs/border.md` lists
-every call over the system's border, and what each refusal becomes.
+Capabilities and limits are read. Operations that the kernel can still refuse are tried on a temporary pair of
+interfaces, which disappears with the namespace of one of its ends in any case. `docs/border.md` lists every call to the
+system and the result of each refusal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CA
 """Numbers of the kernel's capabilities (capabilities(7))."""
 FOR_NETWORKS = ("CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN")
 STATUS, UID_MAP = Path("/proc/self/status"), Path("/proc/self/uid_map")
-CONTAINER = "start the container with --privileged, or run on a machine itself"
+CONTAINER = "start the container with --privileged, or run outside a container"
 PROGRAMS = {
     "mnexec": "install the package 'mininet' of your distribution",
     "bash": "apt install bash",
@@ -39,11 +39,11 @@ PROGRAMS = {
     "tc": "apt install iproute2",
     "ifconfig": "apt install net-tools",
 }
-"""How to get each program that networks are made with."""
+"""The remedy for each missing program."""
 FILES_PER_NODE, FILES_PER_SWITCH, OTHER_FILES = 4, 16, 96
-"""Open files of this process: a node's shell and its pipes, a switch's maps, programs and ports, and all the rest.
+"""Open files of this process: per node (its shell and pipes), per switch (maps, programs, ports), and the rest.
 
-Measured at once on a fat-tree with k = 4, which has 36 nodes and 20 switches: 452 on `fast`, 132 on `bmv2`.
+Measured on a fat-tree with k = 4 (36 nodes, 20 of them switches): 452 open at once on `fast`, 132 on `bmv2`.
 """
 PROCESSES_PER_NODE, OTHER_PROCESSES = 1, 16
 
@@ -61,18 +61,18 @@ def check_programs(*names: str) -> None:
 
 
 def missing_for_networks() -> str | None:
-    """What this process lacks to build a network, in words, or None."""
+    """The first unmet requirement of building a network, as a message, or None."""
     return next((reason for ask in ASKED if (reason := ask()) is not None), None)
 
 
 def missing_root() -> str | None:
-    """Why this process cannot build networks as root, or None."""
+    """A message if this process lacks root, or None."""
     return None if os.geteuid() == 0 else f"emulating a network needs root: {as_root()}"
 
 
 def missing_capabilities(*names: str) -> str | None:
-    """Which of these capabilities this process has not. Each name may be several, `A or B`, of which one is enough."""
-    held = -1  # all of them, where the kernel does not say
+    """A message about the capabilities that this process lacks, or None. `A or B` requires one of the two."""
+    held = -1  # all capabilities, if the kernel does not state them
     with suppress(OSError):
         status = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
         held = int(status.get("CapEff", "-1"), 16)
@@ -80,7 +80,7 @@ def missing_capabilities(*names: str) -> str | None:
     if not lacking:
         return None
     options = " ".join(f"--cap-add={name.split(' or ')[-1].removeprefix('CAP_')}" for name in lacking)
-    return f"root lacks {', '.join(lacking)}, as in a container: start that with {options}, or --privileged"
+    return f"root lacks {', '.join(lacking)}, as in a container: start the container with {options}, or --privileged"
 
 
 def in_user_namespace() -> bool:
@@ -91,7 +91,7 @@ def in_user_namespace() -> bool:
 
 
 def missing_mininet() -> str | None:
-    """Which part of Mininet is not installed, or None."""
+    """A message about the missing part of Mininet, or None."""
     if importlib.util.find_spec("mininet") is None:
         return (
             "Mininet is not installed: install your distribution's, where this Python sees it (--system-site-packages)"
@@ -100,13 +100,13 @@ def missing_mininet() -> str | None:
 
 
 def missing_programs(*names: str) -> str | None:
-    """Which of these programs is not installed, and how to get it."""
+    """A message about the first of these programs that is not installed, or None."""
     lacking = (f"{name} is not installed: {PROGRAMS[name]}" for name in names if shutil.which(name) is None)
     return next(lacking, None)
 
 
 def missing_namespaces() -> str | None:
-    """Why mnexec cannot make a network namespace, or None. Mininet would wait forever for a shell in one."""
+    """A message if mnexec cannot make a network namespace, or None. Without it Mininet waits forever for a shell."""
     tried = subprocess.run(["mnexec", "-n", "true"], capture_output=True, text=True, check=False)
     if tried.returncode == 0:
         return None
@@ -114,31 +114,31 @@ def missing_namespaces() -> str | None:
 
 
 def missing_terminals() -> str | None:
-    """Why no pseudo-terminal can be opened, or None; each of Mininet's shells needs one."""
+    """A message if no pseudo-terminal can be opened, or None; each of Mininet's shells needs one."""
     try:
         for end in os.openpty():
             os.close(end)
     except OSError as error:
         return (
-            f"no pseudo-terminal can be had ({error.strerror or error}): mount one at /dev/pts "
+            f"no pseudo-terminal can be opened ({error.strerror or error}): mount devpts at /dev/pts "
             "(mount -t devpts devpts /dev/pts), or end programs that hold many"
         )
     return None
 
 
 def missing_ledger() -> str | None:
-    """Why a run cannot write its ledger, or None."""
+    """A message if a run cannot write its ledger, or None."""
     try:
         ROOT.mkdir(mode=0o755, exist_ok=True)
         (ROOT / f".asked-{os.getpid()}").mkdir(exist_ok=True)
         (ROOT / f".asked-{os.getpid()}").rmdir()
     except OSError as error:
-        return f"{ROOT}: {error.strerror}: a run writes there what it makes, to remove it: make /run writable"
+        return f"{ROOT}: {error.strerror}: a run records there what it creates and must remove: make /run writable"
     return None
 
 
 def missing_links() -> str | None:
-    """Which step of making a link the kernel refuses, or None."""
+    """A message about the step of making a link that the kernel refuses, or None."""
     try:
         try_link()
     except MachineError as refused:
@@ -159,21 +159,21 @@ ASKED: tuple[Callable[[], str | None], ...] = (
 
 
 def check_fabric(fabric: Fabric) -> None:
-    """Raise `MachineError` where this machine has no room for a network of this size, or no delays for its links."""
+    """Raise `MachineError` if this machine has too few processes or files for the network, or no delays of links."""
     nodes = len(fabric.hosts) + len(fabric.switches)
     allow_open_files(FILES_PER_NODE * nodes + FILES_PER_SWITCH * len(fabric.switches) + OTHER_FILES)
     wanted, free = PROCESSES_PER_NODE * nodes + OTHER_PROCESSES, free_processes()
     if free is not None and free < wanted:
         raise MachineError(
-            f"a network of {nodes} nodes takes about {wanted} processes, and this control group may start {free} more "
-            "(pids.max): start the container with a higher --pids-limit, or take a smaller fabric"
+            f"a network of {nodes} nodes needs about {wanted} processes, and this control group can start {free} more "
+            "(pids.max): start the container with a higher --pids-limit, or choose a smaller fabric"
         )
     if any(link.delay_s for link in fabric.links):
         try_link(delay_s=0.001)
 
 
 def allow_open_files(count: int) -> None:
-    """Let this process open `count` files. Raises `MachineError` where its hard limit forbids it."""
+    """Raise this process's limit to `count` open files. Raises `MachineError` if its hard limit is lower."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= count:
         return
@@ -182,26 +182,26 @@ def allow_open_files(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, highest))
     except (ValueError, OSError) as error:
         raise MachineError(
-            f"this process may open {hard} files, and the network takes about {count}: raise the limit with "
+            f"this process can open {hard} files, and the network needs about {count}: raise the limit with "
             f"`ulimit -n {count}` as root (or --ulimit nofile={count} of the container)"
         ) from error
 
 
 @cache
 def try_link(delay_s: float = 0.0) -> None:
-    """Make a link from here to a namespace of its own, as a network's are, and remove it. Raises `MachineError`.
+    """Make a link from here to a new namespace, as networks do, and remove it. Raises `MachineError`.
 
-    Where it can be made it is not tried again.
+    A success is cached.
     """
     with ThreadPoolExecutor(1) as other:
         other.submit(make_link, delay_s).result()
 
 
 def make_link(delay_s: float) -> None:
-    """Make a link between the process's namespace and a new one, in which this thread is from then on.
+    """Make a link between the process's namespace and a new one, into which this thread moves.
 
-    When the thread ends its namespace goes. The kernel may take a while for that, so the pair of interfaces is removed
-    before.
+    The namespace disappears when the thread ends. The kernel can take a while for that, so the pair of interfaces is
+    removed first.
     """
     name = f"in{threading.get_native_id()}"
     ends = End(f"{name}a", "06:00:00:00:00:01", os.getpid()), End(f"{name}b", "06:00:00:00:00:02", None)
@@ -226,7 +226,7 @@ def make_link(delay_s: float) -> None:
 
 @contextmanager
 def asked(what: str, remedy: str) -> Iterator[None]:
-    """Turn what the kernel refuses in the block into a `MachineError` that says `what` it was, and the remedy."""
+    """Turn a refusal of the kernel in the block into a `MachineError` with the refused operation and the remedy."""
     from pyroute2.netlink.exceptions import NetlinkError  # noqa: PLC0415, it takes long to import
 
     try:

@@ -48,7 +48,7 @@ def network_namespace(pid: int) -> Iterator[None]:
 
 @contextmanager
 def entered(pid: int) -> Iterator[None]:
-    """The same as `network_namespace`, but it raises what the system says: `OSError`."""
+    """Like `network_namespace`, but raises the system's `OSError`."""
     home = os.open(f"/proc/self/task/{threading.get_native_id()}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         target = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
@@ -82,12 +82,12 @@ SIOCETHTOOL = 0x8946
 OFFLOADS = {"rx": 0x15, "tx": 0x17, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
 """ethtool's commands that set one offload each."""
 NLM_F_REQUEST, NLM_F_REPLACE, NLM_F_CREATE, RTM_NEWNEIGH = 0x1, 0x100, 0x400, 28
-"""Of linux/netlink.h and linux/rtnetlink.h."""
+"""Constants of linux/netlink.h and linux/rtnetlink.h."""
 NETLINK_HEADER = 16
 NUD_PERMANENT = 0x80
 NEIGHBORS_PER_BATCH = 1000
 NAME_LIMIT = 15
-"""Characters of an interface's name (IFNAMSIZ without its terminator)."""
+"""The longest interface name in characters (IFNAMSIZ without its terminator)."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def silence(interface: str) -> None:
 
 
 def switch_off_ipv6(interface: str) -> None:
-    """Switch off IPv6, whose discovery would send packets of its own."""
+    """Switch off IPv6, whose neighbour discovery would send packets."""
     ipv6 = Path(f"/proc/sys/net/ipv6/conf/{interface}/disable_ipv6")
     if ipv6.exists():
         ipv6.write_text("1")
@@ -149,8 +149,8 @@ def add_neighbors(index: int, known: Iterable[Address]) -> None:
     """Add permanent neighbour entries in the calling thread's namespace, so that no host ever asks by ARP.
 
     A network has as many entries as pairs of hosts, so messages are sent in batches, and the kernel answers failures
-    only. Raises `OSError` for one. pyroute2 encodes an entry in 1.6 ms: the million entries of a fat-tree with k = 16
-    (320 switches, 1,024 hosts) would take it half an hour, and these bytes take a second.
+    only. Raises `OSError` for a failure. pyroute2 encodes an entry in 1.6 ms: it would take half an hour for the
+    million entries of a fat-tree with k = 16 (320 switches, 1,024 hosts); this encoding takes a second.
     """
     messages = []
     for address in known:
@@ -175,26 +175,26 @@ def set_up(netlink: IPRoute, index: int, **options: int) -> None:
 
 
 def interface_name(network: str, node: str, number: int, port: int) -> str:
-    """The name of a switch's interface; a name that is too long has the switch's number and a point instead.
+    """The name of a switch's interface; if it is too long, the switch's number and a dot replace the switch's name.
 
-    No switch's name has a point, so that the two kinds of names are never the same.
+    No switch's name has a dot, so that the two kinds of names cannot collide.
     """
     name = f"{network}-{node}-{port}"
     return name if len(name) <= NAME_LIMIT else f"{network}-{number:x}.{port}"
 
 
-# -- The rates, queues and delays of links: HTB, and a queue behind it, set by tc over netlink.
+# -- The rates, queues and delays of links: HTB with a queue behind it, configured over netlink.
 
 SMALLEST_FRAME = 60
 LARGEST_FRAME = 1514
 BURST_S = 0.01
-"""A shaper may send the bytes of this much time at once, which makes up for late timers on a busy machine."""
+"""The burst of a shaper in seconds of its rate, which compensates for late timers on a busy machine."""
 HTB_ROOT, HTB_CLASS, QUEUE = 0x50000, 0x50001, 0x100000
 """Handles of the shaper of an interface, of its one class, and of the queue in which packets wait for it."""
 
 
 def shape(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, delay_s: float = 0.0) -> None:
-    """Let interface `index` send at most `rate_bps` (bits of L2 frames), after a queue and a delay.
+    """Limit interface `index` to `rate_bps` (bits of L2 frames), after a queue and a delay.
 
     HTB's quantum is set explicitly: it has no effect with a single class, and the value that the kernel would derive
     from the rate makes it warn above 16 Mbit/s. Raises `MachineError` when the kernel lacks a qdisc.
@@ -206,7 +206,7 @@ def shape(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, del
 
 
 def let_pass(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, delay_s: float, *, up: bool) -> None:
-    """Let a shaper that `shape` made with these values send again, or, with `up` false, drop all that comes to it."""
+    """Let a shaper that `shape` made with these values send again, or, with `up` false, drop all packets."""
     kind, options = queue(rate_bps, queue_packets, delay_s)
     netlink.tc("change", kind, index, **(options if up else options | {"limit": 0}))
 
@@ -214,7 +214,7 @@ def let_pass(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, 
 def queue(rate_bps: float, queue_packets: int, delay_s: float) -> tuple[str, dict[str, float]]:
     """The qdisc in which packets wait for a shaper, and its options.
 
-    With a delay the queue is longer by the packets that are under way during it.
+    With a delay the queue is longer by the packets in flight during the delay.
     """
     place = {"handle": QUEUE, "parent": HTB_CLASS}
     if delay_s > 0:
@@ -224,7 +224,7 @@ def queue(rate_bps: float, queue_packets: int, delay_s: float) -> tuple[str, dic
 
 
 def set_rate(netlink: IPRoute, index: int, rate_bps: float, command: str = "change-class") -> None:
-    """Let a shaper send at another rate. Packets that wait in its queue stay there."""
+    """Change a shaper's rate. Packets in its queue stay there."""
     rate = round(rate_bps / 8)
     burst = max(2 * LARGEST_FRAME, round(rate * BURST_S))
     netlink.tc(

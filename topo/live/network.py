@@ -3,15 +3,15 @@
     with Network(fabric, switch_class) as network:
         network.hosts["h1"].pid, network.switches["leaf1"], network.interface("leaf1", "h1").name
 
-The switch class is a `mininet.node.Switch` and is constructed as `switch_class(name, fabric_switch=...,
-ledger=..., run_dir=..., dpid=..., inNamespace=False)`. Its ports have the numbers of the fabric; it
-attaches to `self.intfs[port]` in `start(controllers)` and detaches in `stop(deleteIntfs)`. If it has a method
-`handle()`, what that gives is passed on to other processes (`inakit.topo.live.ledger`).
+The switch class is a `mininet.node.Switch` and is constructed as `switch_class(name, fabric_switch=..., ledger=...,
+run_dir=..., dpid=..., inNamespace=False)`. Its ports have the numbers of the fabric; it attaches to `self.intfs[port]`
+in `start(controllers)` and detaches in `stop(deleteIntfs)`. If it has a method `handle()`, its return value is passed
+on to other processes (`inakit.topo.live.ledger`).
 
 With an interconnect (`inakit.topo.fabric.circuits`) optical ports are joined to one more switch, which `circuit_class`
-makes and which is not among `switches`; an optical link of the fabric then exists only while there is a circuit for it.
+makes and which is not among `switches`; an optical link of the fabric then exists only while it has a circuit.
 
-Leaving the block, by whatever way, removes everything; see `inakit.topo.live.ledger` for what happens after `kill -9`.
+Leaving the block in any way removes everything; `inakit.topo.live.ledger` describes the cleanup after `kill -9`.
 
 Mininet is imported when a network is built, so that this module can be imported without it.
 """
@@ -56,7 +56,7 @@ HOST_INTERFACE = "eth0"
 
 @dataclass(frozen=True)
 class Interface:
-    """An interface and where it lives: in the namespace of process `pid`, or, for None, in the root namespace."""
+    """An interface in the namespace of process `pid`, or in the root namespace for None."""
 
     name: str
     pid: int | None
@@ -74,7 +74,7 @@ class RunningHost:
 
 
 class Network:
-    """A fabric brought up in Mininet. A context manager; nothing exists outside its block."""
+    """A fabric running in Mininet. A context manager; the network exists only inside its block."""
 
     def __init__(
         self,
@@ -87,11 +87,11 @@ class Network:
         circuit_class: Callable[..., Any] | None = None,
         progress: Callable[[float], None] = lambda _: None,
     ) -> None:
-        """`switch_class` makes the switches; `run_dir` is where they may write logs; queues are in packets.
+        """`switch_class` makes the switches; `run_dir` is the folder for their logs; queues are in packets.
 
-        Raises `FabricError` for a switch with a latency: here packets take the time that this machine needs.
+        Raises `FabricError` for a switch with a latency, which emulated networks cannot model.
 
-        `progress` is told the fraction of the nodes and links that are up, now and then.
+        `progress` is called from time to time with the fraction of the nodes and links that are up.
         """
         check_latencies(fabric)
         self.fabric = fabric
@@ -111,7 +111,7 @@ class Network:
         self._exits = ExitStack()
 
     def __enter__(self) -> Self:
-        """Build and start everything. Raises `MachineError` before anything is created if it cannot be."""
+        """Build and start everything. Raises `MachineError` before anything is created if a requirement is not met."""
         check_machine()
         check_fabric(self.fabric)
         clean_dead_runs()
@@ -139,19 +139,19 @@ class Network:
         return {port: link for link in self.cables for name, port, _ in link.ends if name == node}
 
     def set_link(self, node: str, peer: str, *, up: bool) -> None:
-        """Let a link carry packets, or drop whatever is sent over it, in both directions.
+        """Let a link carry packets, or drop all packets sent over it, in both directions.
 
-        Packets that wait in a queue before the link are not lost. Interfaces stay up and at their switches, because
-        BMv2 may never receive again from one that was taken down.
+        Packets that wait in the link's queue are not lost. Interfaces stay up and attached to their switches, because
+        BMv2 can stop receiving for good from an interface that was down.
         """
         for one, other in ((node, peer), (peer, node)):
             self.mininet[one].intfs[self.fabric.port_numbers[one, other]].let_pass(up=up)
 
     def set_capacities(self, fabric: Fabric, interconnect: Interconnect | None = None) -> None:
-        """Shape every link as `fabric` says, which differs from this network's fabric in capacities only.
+        """Set links to the capacities of `fabric`, which differs from this network's fabric in capacities only.
 
         Optical ports get the rates of `interconnect`, which differs from the network's interconnect in rates only;
-        without one they keep theirs.
+        without one they keep their rates.
         """
         self._interconnect = interconnect or self._interconnect
         rates: dict[int | None, list[tuple[str, float]]] = defaultdict(list)
@@ -167,7 +167,7 @@ class Network:
         write_facts(self.ledger.folder, self.facts())
 
     def facts(self) -> RunningNetwork:
-        """What this network tells other processes about itself while it is up."""
+        """The facts of this network that other processes can read while it is up."""
         return RunningNetwork(
             id=self.ledger.id,
             fabric=self.fabric.name,
@@ -210,7 +210,7 @@ class Network:
         self.mininet = empty_mininet()
         self._exits.callback(self._stop_nodes)
         self._build()
-        self.mininet.build()  # what Mininet's `start` does where there is no controller
+        self.mininet.build()  # as Mininet's `start` does without a controller
         for switch in self.mininet.switches:
             switch.start([])
             self._step()
@@ -282,7 +282,7 @@ class Network:
         return interface_name(self.ledger.id, node, int(self.mininet[node].dpid, 16), port)
 
     def _mac(self, node: str, port: int) -> str:
-        """A host's MAC address, or one made of a switch's number and the port, which tcpdump's readers recognise."""
+        """A host's MAC address, or a readable address made of a switch's number and the port."""
         if node in self.addresses:
             return self.addresses[node].mac_text
         number = int(self.mininet[node].dpid, 16)
@@ -298,13 +298,14 @@ class Network:
             if host.node.intfs:
                 others = (address for name, address in self.addresses.items() if name != host.name)
                 add_neighbors(index_of(host.interface), others)
-                # Else the processor of the sending switch takes in what the host receives. Some kernels cannot (RPS).
+                # Otherwise the processor of the sending switch handles the host's received packets. Some kernels lack
+                # RPS.
                 with suppress(OSError):
                     steer_packets(host.interface, endpoint_processor(), host.pid)
         self._step()
 
     def _stop_nodes(self) -> None:
-        """Stop the switches, then end all shells: first tell all, then wait for each."""
+        """Stop the switches, then end all shells: signal all, then wait for each."""
         nodes = [*self.mininet.switches, *self.mininet.hosts]
         with ExitStack() as stack:
             for node in nodes:
@@ -320,12 +321,12 @@ def check_latencies(fabric: Fabric) -> None:
         if switch.latency_s:
             raise FabricError(
                 f"switch '{switch.name}' has a latency of {switch.latency_s:g} s, which emulated networks do not have: "
-                "run in virtual time (--switch virtual), or leave it out"
+                "run in virtual time (--switch virtual), or omit the latency"
             )
 
 
 def empty_mininet() -> Mininet:
-    """A Mininet without nodes, made without its `init`, which would change limits of the whole machine."""
+    """A Mininet without nodes, made without calling its `init`, which changes limits of the whole machine."""
     from mininet.net import Mininet  # noqa: PLC0415
 
     from inakit.topo.live.wires import FabricHost, FabricLink  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""How an emulation uses the processors: priorities of threads, the processors of its parts, control groups."""
+"""An emulation's use of the processors: priorities of threads, processors of its parts, control groups."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# -- The control groups that limit a process: where they are in the file system, and whether one has a quota.
+# -- The control groups that limit a process: their folders, and their quotas.
 
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
 def cpu_groups(process: int | str = "self", proc: Path = PROC, cgroups: Path = CGROUPS) -> Iterator[Path]:
-    """The folders of a process's CPU groups that may exist, its own first, then those around it, of both versions."""
+    """The possible folders of a process's CPU groups, its own first, then the enclosing ones, of both versions."""
     return groups("cpu", process, proc, cgroups)
 
 
 def groups(controller: str, process: int | str, proc: Path, cgroups: Path) -> Iterator[Path]:
-    """The same for any controller: `cpu`, `pids`."""
+    """Yield the possible folders of a process's groups for a controller such as `cpu` or `pids`."""
     for line in lines(proc / str(process) / "cgroup"):
         number, controllers, path = line.split(":", 2)
         if number == "0" or controller in controllers.split(","):
@@ -29,7 +29,7 @@ def groups(controller: str, process: int | str, proc: Path, cgroups: Path) -> It
 
 
 def bases(number: str, controllers: str, controller: str, cgroups: Path) -> list[Path]:
-    """The folders where a hierarchy may be mounted.
+    """The possible mount points of a hierarchy.
 
     Hierarchy 0 is version 2, mounted alone or as `unified`; version 1 has a hierarchy per set of controllers.
     """
@@ -39,7 +39,7 @@ def bases(number: str, controllers: str, controller: str, cgroups: Path) -> list
 
 
 def has_quota(proc: Path = PROC, cgroups: Path = CGROUPS) -> bool:
-    """Whether a group around this process limits it to a part of each period."""
+    """Whether a group around this process limits its processor time."""
     return bool(quotas(proc, cgroups))
 
 
@@ -55,7 +55,7 @@ def quotas(proc: Path = PROC, cgroups: Path = CGROUPS) -> tuple[str, ...]:
 
 
 def free_processes(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:
-    """How many more processes and threads the groups around this process may have; None without a limit."""
+    """The number of processes and threads that the groups around this process can still start; None without a limit."""
     found = []
     for folder in groups("pids", "self", proc, cgroups):
         limit, now = lines(folder / "pids.max"), lines(folder / "pids.current")
@@ -65,24 +65,23 @@ def free_processes(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a file; none where the file cannot be read."""
+    """The lines of a file; empty if the file cannot be read."""
     try:
         return path.read_text().splitlines()
     except OSError:
         return []
 
 
-# -- Priorities of threads: for the time of a run the emulation goes before other work that wants the same processor.
+# -- Priorities of threads: during a run the emulation takes precedence over other work on the same processor.
 #
 # The thread of the endpoints sleeps most of the time and must run soon after it wakes. The kernel's softirq threads
-# move the switches' packets when that takes longer than an interrupt may. Behind other work of equal priority both
-# would wait for milliseconds at a time, which no network does.
+# move the switches' packets when that takes too long for an interrupt. At equal priority both would wait for
+# milliseconds behind other work, unlike packets in a real network.
 #
-# In a real-time class a thread goes before all ordinary work, whatever session or control group that belongs to; a
-# nice value counts only within its own group. Real-time threads cannot stop the machine: the kernel leaves ordinary
-# work 5 % of each second (/proc/sys/kernel/sched_rt_runtime_us), and softirq threads go before the endpoints, as
-# interrupts do anyway. Threads that a raised thread starts are ordinary again. Where the kernel refuses a real-time
-# class, the lowest nice value is the next best.
+# A thread of a real-time class runs before all ordinary work of any session or control group; a nice value counts only
+# within its own group. Real-time threads cannot stop the machine: the kernel reserves 5 % of each second for ordinary
+# work (/proc/sys/kernel/sched_rt_runtime_us), and softirq threads run before the endpoints, as interrupts do. Threads
+# that a raised thread starts are ordinary. If the kernel refuses a real-time class, the lowest nice value is used.
 
 BESIDE_PRIORITY, ENDPOINTS_PRIORITY, SOFTIRQ_PRIORITY = 1, 2, 3
 """The lowest priorities of the real-time class SCHED_RR. Other threads of this process come after the endpoints'
@@ -90,13 +89,13 @@ thread but before other work: one of them may hold the interpreter, for which th
 """
 LEAST_NICE = -20
 REAL_TIME_LIMIT = Path("/proc/sys/kernel/sched_rt_runtime_us")
-"""Microseconds of each second that all real-time threads of a processor may take; -1 where they may take all."""
+"""Microseconds of each second that real-time threads of a processor can use; -1: all."""
 SOFTIRQ = "ksoftirqd/"
 
 
 @dataclass(frozen=True)
 class Priority:
-    """How a thread is scheduled."""
+    """The scheduling class and priority of a thread."""
 
     policy: int
     level: int
@@ -110,13 +109,13 @@ class Priority:
 
 
 ORDINARY = Priority(os.SCHED_OTHER, 0, 0)
-"""What the kernel gives its softirq threads."""
+"""The default priority of the kernel's softirq threads."""
 
 
 def wanted(level: int) -> tuple[Priority, ...]:
     """The priorities to try for a thread of the emulation, the best first. Threads that it starts are ordinary.
 
-    Real-time threads are not bound by a quota of a control group, so they are not used under one: it would be evaded.
+    A control group's quota does not bind real-time threads; they are not used under a quota, so as not to evade it.
     """
     nice = Priority(os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, 0, LEAST_NICE)
     real_time = Priority(os.SCHED_RR | os.SCHED_RESET_ON_FORK, level, 0)
@@ -124,7 +123,7 @@ def wanted(level: int) -> tuple[Priority, ...]:
 
 
 def keeps_some_for_others(limit: Path = REAL_TIME_LIMIT) -> bool:
-    """Whether the kernel keeps real-time threads from taking all of a processor's time."""
+    """Whether the kernel reserves processor time for ordinary threads."""
     try:
         return int(limit.read_text()) >= 0
     except OSError:
@@ -133,7 +132,7 @@ def keeps_some_for_others(limit: Path = REAL_TIME_LIMIT) -> bool:
 
 @contextmanager
 def ahead_of_others() -> Iterator[None]:
-    """Let this thread, those beside it and the kernel's softirq threads go before other work during the block."""
+    """Run this process's threads and the kernel's softirq threads before other work during the block."""
     with ExitStack() as stack:
         for thread in softirq_threads():
             stack.enter_context(raised(thread, wanted(SOFTIRQ_PRIORITY), ORDINARY))
@@ -155,7 +154,7 @@ def other_threads() -> list[tuple[int, Priority]]:
 
 @contextmanager
 def raised(thread: int, choices: Sequence[Priority], before: Priority) -> Iterator[None]:
-    """Give `thread` the first of the priorities that the kernel allows, and `before` again after the block."""
+    """Give `thread` the first priority of `choices` that the kernel allows; restore `before` after the block."""
     if not any(given(thread, choice) for choice in choices):
         yield
         return
@@ -166,12 +165,12 @@ def raised(thread: int, choices: Sequence[Priority], before: Priority) -> Iterat
 
 
 def send_ahead(process: int) -> None:
-    """Let a helper process that sends for an endpoint go before other work, as far as the kernel allows it."""
+    """Run a helper process that sends for an endpoint before other work, if the kernel allows it."""
     any(given(process, choice) for choice in wanted(ENDPOINTS_PRIORITY))
 
 
 def given(thread: int, priority: Priority) -> bool:
-    """Whether the kernel let `thread` have the priority."""
+    """Set the priority of `thread`; return whether the kernel allowed it."""
     try:
         os.sched_setscheduler(thread, priority.policy, os.sched_param(priority.level))
         os.setpriority(os.PRIO_PROCESS, thread, priority.nice)
@@ -181,13 +180,13 @@ def given(thread: int, priority: Priority) -> bool:
 
 
 def softirq_threads(proc: Path = PROC) -> list[int]:
-    """The kernel's softirq threads, one per processor; none in a container that sees only its own processes."""
+    """The kernel's softirq threads, one per processor; empty in a container that sees only its own processes."""
     found = (folder for folder in proc.iterdir() if folder.name.isdigit())
     return sorted(int(folder.name) for folder in found if is_softirq(folder))
 
 
 def is_softirq(folder: Path) -> bool:
-    """Whether a folder of /proc is that of a softirq thread: a thread of the kernel has no command line."""
+    """Whether a folder of /proc belongs to a softirq thread; kernel threads have no command line."""
     try:
         name = (folder / "comm").read_text()
         return name.startswith(SOFTIRQ) and not (folder / "cmdline").read_bytes()
@@ -195,11 +194,11 @@ def is_softirq(folder: Path) -> bool:
         return False
 
 
-# -- Which processors the parts of an emulation run on, so that packets go from one to the next side by side.
+# -- The processors of an emulation's parts, which work in parallel.
 #
-# The kernel hands a packet from a sender's system call to the switches on the same processor unless told otherwise,
-# so that the sender would do the switches' work. So the endpoints have the first processor to themselves, and the
-# switches share the others: `inakit.switch.fast.load.kernel.switch_cpu` gives each of them one.
+# By default the kernel processes a sent packet in the switches on the sender's processor, so that the sender would do
+# the switches' work. Therefore the endpoints have the first processor to themselves, and the switches share the others:
+# `inakit.switch.fast.load.kernel.switch_cpu` gives each of them one.
 
 
 def switch_processors() -> list[int]:
@@ -215,7 +214,7 @@ def endpoint_processor() -> int:
 
 @contextmanager
 def on_endpoint_processor() -> Iterator[None]:
-    """Run the block, in this thread, on the processor of the endpoints and ahead of other work there."""
+    """Run the block in this thread on the endpoints' processor, before other work there."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {endpoint_processor()})
     try:
@@ -226,18 +225,18 @@ def on_endpoint_processor() -> Iterator[None]:
 
 
 def steering_file(interface: str, pid: int | None = None) -> Path:
-    """Where the kernel keeps which CPUs take in what an interface receives (receive packet steering, RPS).
+    """The kernel's file of the CPUs that process an interface's received packets (receive packet steering, RPS).
 
-    The interface is in the network namespace of process `pid`, by default in this one's.
+    The interface is in the network namespace of process `pid`, by default of this process.
     """
     root = Path("/sys" if pid is None else f"/proc/{pid}/root/sys")
     return root / "class" / "net" / interface / "queues" / "rx-0" / "rps_cpus"
 
 
 def steer_packets(interface: str, cpu: int | None, pid: int | None = None) -> None:
-    """Let `cpu` take in whatever arrives at an interface, whichever CPU sent it; None leaves it to the sending CPU.
+    """Let `cpu` process all packets that arrive at an interface; None leaves them to the sending CPU.
 
-    Raises `OSError` where the kernel cannot steer packets.
+    Raises `OSError` if the kernel cannot steer packets.
     """
     steering_file(interface, pid).write_text("0" if cpu is None else cpu_mask(cpu))
 

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP unwind the program; blocks that remove what the program made finish first."""
+"""Handlers of Ctrl-C, SIGTERM and SIGHUP, which unwind the program after running cleanup blocks have finished."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals by which a person, a service manager or a closing terminal ends a program."""
+"""The signals with which a user, a service manager or a closing terminal ends a program."""
 
 
 def code_of(number: int) -> int:
@@ -22,7 +22,7 @@ def code_of(number: int) -> int:
 
 @dataclass
 class Held:
-    """How many blocks hold signals back, the signal that has arrived meanwhile, and the last one that was raised."""
+    """The number of blocks that hold signals back, the pending signal, and the last raised one."""
 
     blocks: int = 0
     waiting: int | None = None
@@ -33,13 +33,13 @@ HELD = Held()
 
 
 def unwind(number: int, _frame: FrameType | None) -> None:
-    """Handle a signal: leave every block, so that each removes what it made. Blocks that are removing finish first."""
+    """Handle a signal: leave every block, so that each cleans up. Running cleanups finish first."""
     if not HELD.blocks:
         HELD.raised = number
         raise ending(number)
     HELD.waiting = number
     text = f"inakit: still removing what the run created; `kill -9 {os.getpid()}` would leave it to the next run\n"
-    os.write(2, text.encode())  # unlike `print`, it may come in the middle of another line
+    os.write(2, text.encode())  # unlike `print`, it can interrupt another line
 
 
 def ending(number: int) -> BaseException:
@@ -48,16 +48,16 @@ def ending(number: int) -> BaseException:
 
 
 def raise_if_lost() -> None:
-    """Raise a signal's exception again if the program went on in spite of it. Long loops call this.
+    """Raise a signal's exception again if the program swallowed it. Long loops call this.
 
-    A library that passes over every exception, as pyroute2 does while it reads a message, passes over this one as well.
+    A library that swallows every exception, as pyroute2 does while it reads a message, swallows this one too.
     """
     if HELD.raised is not None:
         raise ending(HELD.raised)
 
 
 def raise_again(unraisable: sys.UnraisableHookArgs) -> None:
-    """Send a signal again whose exception Python dropped, because it was raised in a destructor or a callback of C."""
+    """Send a signal again if Python dropped its exception, which was raised in a destructor or a C callback."""
     dropped = unraisable.exc_value
     number = next((each for each in ENDING if repr(ending(each)) == repr(dropped)), None)
     if number is None:
@@ -72,8 +72,8 @@ def raise_again(unraisable: sys.UnraisableHookArgs) -> None:
 def signals_unwind() -> Iterator[None]:
     """Let the signals of `ENDING` unwind the block. A signal that is ignored, as under `nohup`, stays ignored.
 
-    Within another such block this one changes nothing, nor does it in a thread that is not the main one, because only
-    the main thread may set handlers.
+    A nested block has no effect, and neither has a block outside the main thread, because only the main thread can set
+    handlers.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -96,16 +96,16 @@ def signals_unwind() -> Iterator[None]:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Hold the signals of `ENDING` back until the block is done, so that removal is never cut short.
+    """Hold the signals of `ENDING` back until the block is done, so that cleanup is never interrupted.
 
-    They are blocked in this thread, and `unwind` keeps those that another thread receives until then.
+    They are blocked in this thread, and `unwind` defers those that another thread receives.
     """
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     HELD.blocks += 1
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)  # what was blocked comes now, and waits as the others
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)  # blocked signals arrive now, and wait like the others
         HELD.blocks -= 1
         waiting, HELD.waiting = HELD.waiting, None
         if waiting is not None and not HELD.blocks and not isinstance(sys.exception(), KeyboardInterrupt | SystemExit):
@@ -113,6 +113,6 @@ def interrupts_held() -> Iterator[None]:
 
 
 def ignore_signals() -> None:
-    """Ignore the signals of `ENDING` from now on: nothing is left to unwind but the report of the end."""
+    """Ignore the signals of `ENDING` from now on: only the final report is left."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)

@@ -1,6 +1,6 @@
-"""Mininet's host, link and interface, done over netlink instead of one shell command per step.
+"""Mininet's host, link and interface over netlink instead of one shell command per step.
 
-They are used as Mininet's are, with the same parameters; parameters that are not handled here go to Mininet's TCIntf.
+They have the interface of Mininet's classes; parameters that are not handled here go to Mininet's TCIntf.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class FabricHost(Host):  # type: ignore[misc]
 
 
 class FabricIntf(TCIntf):  # type: ignore[misc]
-    """A TCIntf set up over netlink: bandwidth, delay, queue, address, up.
+    """A TCIntf configured over netlink: bandwidth, delay, queue, address, state.
 
-    `max_queue_size` is in packets, and holds with and without a delay.
+    `max_queue_size` is in packets and applies with and without a delay.
     """
 
     def config(
@@ -68,7 +68,7 @@ class FabricIntf(TCIntf):  # type: ignore[misc]
         return super().config(up=None, **params) if any(params.values()) else {}
 
     def let_pass(self, *, up: bool) -> None:
-        """Send packets again, or, with `up` false, drop whatever is sent."""
+        """Send packets again, or, with `up` false, drop all packets."""
         with inside(namespace_pid(self.node)) as netlink:
             let_pass(netlink, index_of(self.name), *self.shaping, up=up)
 
@@ -92,12 +92,12 @@ class FabricLink(TCLink):  # type: ignore[misc]
 
 
 def namespace_pid(node: Any) -> int | None:
-    """A process in the node's network namespace; None is the root namespace."""
+    """The pid of a process in the node's network namespace; None for the root namespace."""
     return node.pid if node.inNamespace else None
 
 
 def seconds(delay: str | None) -> float:
-    """'1ms' as 0.001; None as 0."""
+    """Parse '1ms' into 0.001; None is 0."""
     if delay is None:
         return 0.0
     parsed = re.fullmatch(r"([0-9.e+-]+)(us|ms|s)", delay)

@@ -1,7 +1,7 @@
-/* A network in virtual time: links that send packets one after the other, and nodes that take them.
+/* A network in virtual time: links that send packets one after the other, and nodes that receive them.
  *
  * Time is in whole picoseconds. Links and nodes are arrays that Python allocates and reads; `struct link` and `struct
- * node` have the layout of their records in engine.py. What happens at the same time happens in the order of the links'
+ * node` have the layout of their records in engine.py. Simultaneous events are processed in the order of the links'
  * numbers, so that a run is the same on every machine.
  */
 #include <stdint.h>
@@ -32,38 +32,38 @@ typedef void receive_fn(void *self, s64 now, u32 port, u8 *bytes, u32 length, em
 
 struct packet {
     struct packet *next;
-    s64 starts, arrives; /* when its first bit leaves, and when its last bit is at the other end */
+    s64 starts, arrives; /* times: its first bit leaves, its last bit reaches the other end */
     u32 length, room;
-    u32 hop; /* its record, or NONE */
-    u32 passes, port; /* how often its pipeline takes it in again, and the port by which it came; else 0 */
+    u32 hop; /* the number of its hop's record, or NONE */
+    u32 passes, port; /* remaining recirculations, and its ingress port; else 0 */
     u8 bytes[];
 };
 
 struct link {
     u64 rate_bps; /* 0: sending takes no time */
     s64 delay_ps;
-    s64 latency_ps; /* so long after it was given to the link a packet comes to the queue */
+    s64 latency_ps; /* the time before a packet reaches the queue */
     u32 to_node, to_port;
-    u32 limit; /* how many packets may wait; 0: any number */
+    u32 limit; /* the length of the queue in packets; 0: unlimited */
     u32 up;
     u64 sent_packets, sent_bytes, received_packets, received_bytes, dropped, lost;
     u32 waiting, most_waiting;
-    s64 free_at; /* when all that was given to it has left */
-    struct packet *first, *last, *starting; /* in flight or waiting, and the first of them that still waits */
-    struct tap *near, *far;                 /* of the ports at its ends; 0: nobody looks */
-    struct packet *untapped;                /* the first of its packets that the near tap still lacks */
+    s64 free_at; /* the time at which all its packets have left */
+    struct packet *first, *last, *starting; /* packets in flight or waiting, and the first that waits */
+    struct tap *near, *far;                 /* of the ports at its ends; 0: no tap */
+    struct packet *untapped;                /* the first of its packets that the near tap has not written */
 };
 
 struct node {
     receive_fn *receive; /* 0: a host, whose packets go to the inbox */
     void *self;
     u32 first_port, ports; /* its part of `link_at` */
-    const struct instruction *filter; /* what a host hears; 0: everything */
-    u64 refused;                      /* what it has not heard */
-    const struct recirculation *const *recirculations; /* of a switch, by port; 0: nothing is recirculated */
+    const struct instruction *filter; /* accepts a host's packets; 0: all packets */
+    u64 refused;                      /* packets that the filter did not accept */
+    const struct recirculation *const *recirculations; /* of a switch, by port; 0: no recirculation */
 };
 
-/* Who acts when: a link, whose first packet arrives, or, numbered after all links, a source. */
+/* An event: the first packet of a link arrives, or a source sends; sources are numbered after all links. */
 struct event {
     s64 at;
     u32 who;
@@ -72,24 +72,24 @@ struct event {
 struct engine {
     struct link *links;
     struct node *nodes;
-    const u32 *link_at; /* by a node's first port and port: the link by which it sends there, or NONE */
+    const u32 *link_at; /* at a node's first_port + port: the outgoing link, or NONE */
     struct event *heap;
     u32 heap_length, link_count;
     struct source *sources;
     u32 source_count;
-    u32 node; /* which node is at work */
+    u32 node; /* the node that processes a packet */
     s64 now;
     u64 hops;
     struct packet *free_small, *free_large;
     u8 *inbox;
     u64 inbox_used, inbox_room;
-    u32 arrival_bytes; /* of a packet in the inbox */
-    struct series *series; /* 0: nothing is noted */
-    struct hops *followed; /* the same */
-    u32 cause;             /* the hop whose arrival a node is at work on, or NONE */
+    u32 arrival_bytes; /* the size of a record in the inbox */
+    struct series *series; /* 0: no recording */
+    struct hops *followed; /* 0: no recording */
+    u32 cause;             /* the hop whose arrival is being processed, or NONE */
 };
 
-/* What the inbox holds of a packet before its bytes. */
+/* The head of a packet's record in the inbox, before its bytes. */
 struct arrival {
     s64 at;
     u32 node, length;
@@ -121,7 +121,7 @@ static void give_back(struct engine *engine, struct packet *packet) {
     *free_ones = packet;
 }
 
-/* ---- what happens next ---- */
+/* ---- the heap of events ---- */
 
 static int sooner(struct event one, struct event other) {
     return one.at < other.at || (one.at == other.at && one.who < other.who);
@@ -159,7 +159,7 @@ static void remove_event(struct engine *engine, u32 at) {
     sink(engine, at);
 }
 
-/* Let the next event happen later. */
+/* Postpone the next event. */
 static void postpone(struct engine *engine, s64 at) {
     engine->heap[0].at = at;
     sink(engine, 0);
@@ -186,8 +186,8 @@ static void observe(struct engine *engine, u32 number, s64 given, struct packet 
         packet->hop = note_hop(engine->followed, &hop, packet->bytes, packet->length);
 }
 
-/* Give a link a packet of `length` bytes: those of `head`, as far as it goes, and then those of `body`.
- * Returns the packet, or 0 if it is lost. */
+/* Give a link a packet of `length` bytes: the bytes of `head`, then those of `body`. Returns the packet, or 0 if it is
+ * lost. */
 static struct packet *give(struct engine *engine, u32 number, u32 length, const u8 *head, u64 head_bytes, const u8 *body) {
     struct link *link = &engine->links[number];
     s64 now = engine->now + link->latency_ps;
@@ -225,7 +225,7 @@ static struct packet *give(struct engine *engine, u32 number, u32 length, const 
     return packet;
 }
 
-/* Let the near tap have what has left by now. */
+/* Pass packets that have left by now to the near tap. */
 static void tap_departures(const struct engine *engine, struct link *link) {
     for (struct packet *packet; (packet = link->untapped); link->untapped = packet->next) {
         s64 left_at = packet->arrives - link->delay_ps;
@@ -278,7 +278,7 @@ static void keep(struct engine *engine, u32 node, const struct packet *packet) {
     engine->inbox_used += size;
 }
 
-/* Let a switch take a packet in again `passes` times before it is done with it; for 0 it is done with it now. */
+/* Recirculate a packet `passes` times before the switch processes it; for 0 it is processed now. */
 static void process(struct engine *engine, const struct packet *packet, u32 port, u32 passes, u32 link) {
     struct node *node = &engine->nodes[engine->node];
     if (!passes) {
@@ -325,7 +325,7 @@ static void deliver(struct engine *engine, u32 number) {
 
 /* ---- sources ---- */
 
-/* Let the source that is next send. It waits while the queue before its link is full, as a blocking socket does. */
+/* Let the next source send. It waits while the queue before its link is full, like a blocking socket. */
 static void send_from_source(struct engine *engine) {
     struct source *source = &engine->sources[engine->heap[0].who - engine->link_count];
     struct link *link = &engine->links[source->link];
@@ -346,7 +346,7 @@ static void send_from_source(struct engine *engine) {
     give(engine, source->link, length, bytes, length, bytes);
 }
 
-/* ---- what Python calls ---- */
+/* ---- the interface to Python ---- */
 
 u32 record_sizes(u32 what) {
     const u32 sizes[] = {sizeof(struct link), sizeof(struct node), sizeof(struct source), sizeof(struct sample),
@@ -364,12 +364,12 @@ struct engine *engine_new(struct link *links, u32 link_count, struct node *nodes
     return engine;
 }
 
-/* Note from now on what links do, and the hops of packets; 0: nothing of the kind. */
+/* Record the series of links and the hops of packets from now on; 0: no recording. */
 void engine_observe(struct engine *engine, struct series *series, struct hops *hops) {
     engine->series = series, engine->followed = hops;
 }
 
-/* Rows of bytes, each of which begins `stride` bytes behind the one before it and has `size` bytes. */
+/* Rows of `size` bytes each, `stride` bytes apart. */
 struct rows {
     const u8 *bytes;
     u64 stride, size;
@@ -383,7 +383,7 @@ void engine_send(struct engine *engine, u32 count, const u32 *links, const u32 *
              bodies->bytes + bodies->stride * rows[i]);
 }
 
-/* Let time pass up to and including `until`. */
+/* Process all events up to and including `until`. */
 void engine_run(struct engine *engine, s64 until) {
     while (engine->heap_length && engine->heap[0].at <= until) {
         engine->now = engine->heap[0].at;
@@ -395,10 +395,10 @@ void engine_run(struct engine *engine, s64 until) {
     engine->now = until;
 }
 
-/* When the next packet arrives anywhere, or a source sends; -1 if nothing is to happen. */
+/* The time of the next event; -1 if there is none. */
 s64 engine_next(const struct engine *engine) { return engine->heap_length ? engine->heap[0].at : -1; }
 
-/* Let a source send its first frame when it is due; returns its number. */
+/* Add a source, which sends its first frame when it is due; returns its number. */
 u32 engine_add_source(struct engine *engine, const struct source *source) {
     u32 number = engine->source_count++;
     engine->sources = realloc(engine->sources, sizeof *source * engine->source_count);
@@ -412,7 +412,7 @@ u32 engine_add_source(struct engine *engine, const struct source *source) {
 
 u64 engine_source_left(const struct engine *engine, u32 number) { return engine->sources[number].left; }
 
-/* Let a source send nothing more. */
+/* Stop a source. */
 void engine_stop_source(struct engine *engine, u32 number) {
     for (u32 at = 0; at < engine->heap_length; at++)
         if (engine->heap[at].who == engine->link_count + number)
@@ -420,12 +420,12 @@ void engine_stop_source(struct engine *engine, u32 number) {
     engine->sources[number].left = 0;
 }
 
-/* Write what leaves by link `out`, and what arrives by link `in`, to a file from now on. */
+/* Write the packets that leave by link `out` and arrive by link `in` to a file from now on. */
 struct tap *engine_tap(struct engine *engine, u32 out, u32 in, int descriptor) {
     return engine->links[out].near = engine->links[in].far = tap_new(out, descriptor);
 }
 
-/* End a tap; returns 0, or the first error of writing. `packets` becomes the number of those in the file. */
+/* End a tap; returns 0, or the first error of writing. `packets` becomes the number of packets in the file. */
 int engine_untap(struct engine *engine, u32 out, u32 in, u64 *packets) {
     struct link *link = &engine->links[out];
     struct tap *tap = link->near;

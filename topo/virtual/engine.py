@@ -1,7 +1,7 @@
-"""The engine of virtual time: links that serialise packets, and nodes that take them, in C (`engine.c`).
+"""The engine of virtual time: links that serialise packets, and nodes that receive them, in C (`engine.c`).
 
-Links and nodes are NumPy records that the C works on, so that rates can be changed and counters read at any time.
-Times are whole picoseconds. Nothing here knows what a packet holds.
+Links and nodes are NumPy records that the C works on, so that rates can be changed and counters read at any time. Times
+are whole picoseconds. The engine does not interpret packets.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from inakit.topo.c_library import LIBRARY, build
 
-# -- The way of packets through a network in virtual time: one record for each link that a packet was given to.
+# -- The hops of packets through a network in virtual time: one record for each link that a packet was given to.
 #
-# Packets are followed by what they hold: a number at a place in their bytes decides which ones, and some of their
-# bytes are noted. This module does not interpret them.
+# A number at a place in a packet's bytes decides whether it is followed; some of its bytes are recorded. This module
+# does not interpret them.
 
 HOP = np.dtype(
     [
@@ -48,10 +48,10 @@ LOST_PS = -1
 
 @dataclass(frozen=True)
 class Following:
-    """Which packets are followed, and what is noted of them.
+    """The choice of followed packets, and the recorded bytes of each.
 
-    The bytes of type `noted` from `noted_at` on are noted. `number_at` is the place of a big-endian number of 32 bits:
-    packets whose number `every` divides are followed. At most `room` hops are kept.
+    The bytes of type `noted` from `noted_at` on are recorded. `number_at` is the place of a big-endian number of 32
+    bits: packets whose number `every` divides are followed. At most `room` hops are kept.
     """
 
     noted: np.dtype[np.void]
@@ -64,9 +64,10 @@ class Following:
 class Hops:
     """The hops of followed packets, which an engine adds to, in the order in which links were given the packets.
 
-    Of a record, `given` is when the link got the packet, `starts` and `left` when its first and its last bit left, and
-    `arrives` when its last bit is at the other end; `LOST_PS` if it never was. All are picoseconds. `cause` is the
-    number of the hop whose arrival made the node send the packet; `NO_HOP` for a packet that a host sent.
+    In a record, `given` is the time at which the link got the packet, `starts` and `left` are the times at which its
+    first and last bit left, and `arrives` the time at which its last bit reaches the other end, or `LOST_PS` if it was
+    lost. All are picoseconds. `cause` is the number of the hop whose arrival made the node send the packet; `NO_HOP`
+    for a packet that a host sent.
     """
 
     def __init__(self, following: Following) -> None:
@@ -88,14 +89,13 @@ class Hops:
 
     @property
     def missed(self) -> int:
-        """How many hops were not noted, because there was no room for them."""
+        """The number of hops that were not recorded for lack of room."""
         return int(self.record["missed"][0])
 
 
-# -- Which packets pass a pipeline of a switch several times, and the link by which they come in again.
+# -- Packets that pass a pipeline of a switch several times, and the link by which they come in again.
 #
-# Packets are chosen by what they hold: a filter, and a number at a place in their bytes. What those mean is not known
-# here.
+# Packets are chosen by a filter and a number at a place in their bytes, whose meaning is not known here.
 
 INSTRUCTION = np.dtype([("code", np.uint16), ("if_true", np.uint8), ("if_false", np.uint8), ("operand", np.uint32)])
 """A line of a filter, `struct instruction` of socket_filter.h."""
@@ -113,7 +113,7 @@ RECIRCULATION = np.dtype(
 class Recirculation:
     """Packets that pass a pipeline `times` more times before they leave the switch.
 
-    They are those that `program`, of classic BPF, accepts, and whose big-endian number of 64 bits at the byte
+    They are the packets that the classic BPF `program` accepts, and whose big-endian number of 64 bits at the byte
     `number_at`, with `mask` applied, is one of `numbers`.
     """
 
@@ -125,17 +125,17 @@ class Recirculation:
         self.number_at, self.mask, self.times = number_at, mask, times
 
     def record(self, link: int) -> NDArray[np.void]:
-        """The record for the engine: packets come in again by this link. It points into this object."""
+        """The engine's record, where packets come in again by this link. It points into this object."""
         record = np.zeros(1, RECIRCULATION)
         at = self.filter.ctypes.data, self.numbers.ctypes.data
         record[0] = (*at, self.mask, len(self.numbers), self.number_at, link, self.times)
         return record
 
 
-# -- What every link of a network in virtual time did over time: how long it sent, and how many packets waited for it.
+# -- The links of a network in virtual time over time: their sending times, and the packets in their queues.
 #
-# The engine adds up these figures exactly, in intervals of virtual time (`series.h`). Their number is fixed
-# beforehand: when a run is longer, two neighbouring intervals become one, again and again.
+# The engine adds up these figures exactly, in intervals of virtual time (`series.h`). The number of intervals is fixed:
+# in a longer run neighbouring intervals are repeatedly merged in pairs.
 
 SAMPLE = np.dtype(
     [("sending", np.int64), ("waiting", np.int64), ("most", np.uint32), ("before", np.uint32)], align=True
@@ -152,7 +152,7 @@ class Series:
     """The samples of every link, (links, points), which an engine adds to."""
 
     def __init__(self, links: int, interval_ps: int, points: int) -> None:
-        """Room for `points` intervals of each link, an even number, which begin with `interval_ps` each."""
+        """Allocate `points` intervals for each link, an even number, initially of `interval_ps` each."""
         assert interval_ps > 0
         assert points % 2 == 0
         self.samples = np.zeros((links, points), SAMPLE)
@@ -160,7 +160,7 @@ class Series:
         self.record[0] = (interval_ps, links, points, self.samples.ctypes.data)
 
     def until(self, end_ps: int) -> LinkSamples:
-        """What has been noted in the intervals that begin before `end_ps`, counted from when the network came up."""
+        """The samples of the intervals that begin before `end_ps`, counted from the start of the network."""
         interval_ps = int(self.record["interval"][0])
         found = self.samples[:, : -(-end_ps // interval_ps)]
         most = np.maximum(found["most"], found["before"])
@@ -171,8 +171,8 @@ class Series:
 class LinkSamples:
     """Arrays (links, points) over intervals of `interval_ps`.
 
-    `utilisation`: the share of the interval in which the link sent. `mean_queue` and `most_queue`: how many packets
-    waited for the link, on average over the interval and at most. The packet that is being sent does not wait.
+    `utilisation`: the share of the interval in which the link sent. `mean_queue` and `most_queue`: the mean and the
+    maximum number of packets in the link's queue. The packet that is being sent is not counted.
     """
 
     interval_ps: int
@@ -212,13 +212,13 @@ NODE = np.dtype(
 
 
 class Rows(ctypes.Structure):
-    """`struct rows` of engine.c: where the rows of an array are."""
+    """`struct rows` of engine.c: the place of an array's rows in memory."""
 
     _fields_ = [("bytes", ctypes.c_void_p), ("stride", ctypes.c_uint64), ("size", ctypes.c_uint64)]
 
     @classmethod
     def of(cls, array: NDArray[np.generic]) -> Rows:
-        """The rows of an array, each of which is one piece of memory."""
+        """The rows of an array; each row is contiguous."""
         assert array[:1].flags.c_contiguous
         return cls(array.ctypes.data, array.strides[0], array[:1].nbytes)
 
@@ -234,7 +234,7 @@ SOURCE = np.dtype(
 """A source of frames, `struct source` of source.h."""
 
 HEAD = [("at", np.int64), ("node", np.uint32), ("length", np.uint32)]
-"""What the inbox holds of a packet before its bytes, `struct arrival` of engine.c."""
+"""The head of a packet's record in the inbox, before its bytes: `struct arrival` of engine.c."""
 
 
 @cache
@@ -271,13 +271,13 @@ def engine_library() -> ctypes.CDLL:
 class Engine:
     """A running network. `links` and `nodes` are its records; `link_at` has the links of each node's ports.
 
-    A node without a `receive` is a host: what comes to it waits in the inbox.
+    A node without a `receive` is a host: its packets wait in the inbox.
     """
 
     def __init__(self, links: int, ports: Sequence[int], frame: np.dtype[np.void]) -> None:
-        """A network of `links` directed links, all down, and of a node for each number of `ports`.
+        """Make a network of `links` directed links, all down, and one node for each number of `ports`.
 
-        The inbox keeps of each packet the bytes that fit `frame`; zeros stand for what a shorter one lacks.
+        The inbox keeps the bytes of each packet that fit `frame`; a shorter packet is padded with zeros.
         """
         self.library = engine_library()
         self.arrival = np.dtype([*HEAD, ("frame", frame), ("pad", np.uint8, -frame.itemsize % 8)])
@@ -309,9 +309,9 @@ class Engine:
         limit: int,
         latency_ps: int = 0,
     ) -> None:
-        """Let `link` lead from `end`, a node and its port, to `peer`. At rate 0 a packet takes no time to send.
+        """Connect `link` from `end`, a node and its port, to `peer`. At rate 0 sending takes no time.
 
-        `limit` packets may wait; 0: any number. A packet comes to the queue `latency_ps` after it was sent.
+        The queue holds `limit` packets; 0: any number. A packet reaches the queue `latency_ps` after it was sent.
         """
         record = self.links[link]
         record["rate_bps"], record["delay_ps"], record["limit"], record["up"] = rate_bps, delay_ps, limit, 1
@@ -320,15 +320,15 @@ class Engine:
         self.link_at[self.nodes["first_port"][end[0]] + end[1]] = link
 
     def run_on(self, node: int, receive: int, switch: int, *kept: object) -> None:
-        """Let the C function at address `receive` take a node's packets, with `switch` as its first argument.
+        """Pass a node's packets to the C function at address `receive`, with `switch` as its first argument.
 
-        `kept` is kept alive as long as the engine.
+        The engine keeps a reference to `kept`.
         """
         self.nodes["receive"][node], self.nodes["self"][node] = receive, switch
         self.kept.extend(kept)
 
     def set_filter(self, nodes: Sequence[int], program: Sequence[tuple[int, int, int, int]]) -> None:
-        """Let hosts hear only what a program of classic BPF accepts, such as those of `socket_filter.py`."""
+        """Deliver to hosts only packets that a classic BPF program accepts, such as those of `socket_filter.py`."""
         lines = np.array(list(program), INSTRUCTION)
         self.nodes["filter"][list(nodes)] = lines.ctypes.data
         self.kept.append(lines)
@@ -336,10 +336,10 @@ class Engine:
     def recirculate(
         self, link: int, node: int, ports: Sequence[int], what: Recirculation, *, rate_bps: float, limit: int
     ) -> None:
-        """Let packets that come to a node by some ports pass it again before it takes them.
+        """Let packets that arrive at some ports of a node pass it again before it processes them.
 
-        Between two passes they wait for `link`, which is the node's own, sends at `rate_bps` and has a queue of `limit`
-        packets; 0: any number.
+        Between two passes they wait for `link`, which leads from the node to itself at `rate_bps` and has a queue of
+        `limit` packets; 0: any number.
         """
         record, chosen = self.links[link], what.record(link)
         record["rate_bps"], record["limit"], record["up"], record["to_node"] = rate_bps, limit, 1, node
@@ -357,21 +357,21 @@ class Engine:
 
     @property
     def now_ps(self) -> int:
-        """The time."""
+        """The present virtual time."""
         return int(self.library.engine_now(self.handle))
 
     @property
     def hops(self) -> int:
-        """How many packets have arrived at the end of a link."""
+        """The number of packets that have arrived at the end of a link."""
         return int(self.library.engine_hops(self.handle))
 
     def next_ps(self) -> int | None:
-        """When the next packet arrives anywhere; None if none is under way."""
+        """The time of the next event; None if no packet is in flight and no source sends."""
         at = int(self.library.engine_next(self.handle))
         return None if at < 0 else at
 
     def send(self, links: NDArray[np.uint32], lengths: NDArray[np.uint32], frames: NDArray[np.void]) -> None:
-        """Give `frames`, of which the first `lengths` bytes are sent, to `links`, now. All are (frames,)."""
+        """Give the first `lengths` bytes of `frames` to `links` now. All are (frames,)."""
         self.send_rows(links, lengths, np.arange(len(frames)), frames, np.zeros((len(frames), 0), np.uint8))
 
     def send_rows(
@@ -384,7 +384,7 @@ class Engine:
     ) -> None:
         """Give packets to `links`, now: packet i is row `rows[i]` of `heads`, then that of `bodies`.
 
-        Of each, the first `lengths[i]` bytes are sent. `links`, `lengths` and `rows` are (packets,).
+        The first `lengths[i]` bytes of packet i are sent. `links`, `lengths` and `rows` are (packets,).
         """
         pointers = (array.ctypes.data for array in (links, lengths, rows))
         self.library.engine_send(self.handle, len(links), *pointers, byref(Rows.of(heads)), byref(Rows.of(bodies)))
@@ -395,13 +395,13 @@ class Engine:
 
     @property
     def is_inbox_empty(self) -> bool:
-        """Whether nothing has come to hosts since the last `take`."""
+        """Whether no packet has reached a host since the last `take`."""
         used = ctypes.c_uint64()
         self.library.engine_inbox(self.handle, byref(used))
         return not used.value
 
     def take(self) -> NDArray[np.void]:
-        """What has come to hosts since the last call, in its order, as records of `arrival`; valid until `run`."""
+        """Return the packets that reached hosts since the last call, as records of `arrival`; valid until `run`."""
         used = ctypes.c_uint64()
         inbox = self.library.engine_inbox(self.handle, byref(used))
         if not used.value:

@@ -1,11 +1,11 @@
-/* The way of packets through the network, link by link: `struct hop` is one link that one packet was given to.
+/* The hops of packets through the network: `struct hop` is one link that one packet was given to.
  *
- * Packets are chosen by a number that they hold, and some of their bytes are noted. Python allocates and reads the
- * records; hops.py has their layout.
+ * A number in a packet decides whether it is followed; some of its bytes are recorded. Python allocates and reads
+ * the records; engine.py has their layout.
  */
 
 struct hop {
-    s64 given, starts, left, arrives; /* when a link got it, when its first bit and its last left, when it arrived */
+    s64 given, starts, left, arrives; /* times: given to a link, first bit left, last bit left, arrived */
     u32 cause, link;                  /* the hop whose arrival made a node send it, or NONE; and the link's number */
     u8 noted[];
 };
@@ -15,7 +15,7 @@ struct hops {
     u32 room, used, missed; /* records; `missed` had no room */
     u32 stride;             /* bytes from one record to the next */
     u32 noted_at, noted_bytes;
-    u32 number_at, every; /* of a packet, a big-endian number of 32 bits; hops are noted if `every` divides it */
+    u32 number_at, every; /* hops are noted if `every` divides the packet's big-endian number of 32 bits */
 };
 
 #define LOST (-1)

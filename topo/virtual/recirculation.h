@@ -1,14 +1,14 @@
-/* Packets that pass a pipeline several times: between two passes they wait for the pipeline's recirculation port, a link
- * from the switch to itself. Included by engine.c; `struct recirculation` has the layout of its record in
- * recirculation.py.
+/* Packets that pass a pipeline several times: between two passes they wait for the pipeline's recirculation port, a
+ * link from the switch to itself. Included by engine.c; `struct recirculation` has the layout of its record in
+ * engine.py.
  */
 
 struct recirculation {
-    const struct instruction *filter; /* what may be recirculated at all */
-    const u64 *numbers;               /* and of that, packets whose masked number is one of these, which are sorted */
+    const struct instruction *filter; /* accepts packets that can be recirculated */
+    const u64 *numbers;               /* sorted: the masked numbers of packets that are recirculated */
     u64 mask;
-    u32 count, number_at; /* `number_at`: where a packet has its big-endian number of 64 bits */
-    u32 link, times;      /* by which link, and how often, it comes in again */
+    u32 count, number_at; /* `number_at`: the place of a packet's big-endian number of 64 bits */
+    u32 link, times;      /* the link by which a packet comes in again, and how often */
 };
 
 static u64 number_in(const u8 *at) {

@@ -1,12 +1,12 @@
-/* What every link did over time: `struct sample` has the totals of one interval, `struct series` all of them.
+/* The activity of every link over time: `struct sample` has the totals of one interval, `struct series` all samples.
  *
- * Python allocates and reads both; `Series` of engine.py has their layout. Samples are a fixed number for each link: when time
- * goes beyond the last one, every two neighbours become one, and the interval is twice as long.
+ * Python allocates and reads both; `Series` of engine.py has their layout. Each link has a fixed number of samples:
+ * when time exceeds the last one, neighbours are merged in pairs, and the interval doubles.
  */
 
 struct sample {
-    s64 sending, waiting; /* how long the link sent, and how long packets waited in its queue, all together */
-    u32 most, before;     /* the most that waited after one came, and how many waited when the interval began */
+    s64 sending, waiting; /* the total time of sending, and the summed waiting time of packets in its queue */
+    u32 most, before;     /* the longest queue after an arrival, and the queue at the beginning of the interval */
 };
 
 struct series {
@@ -34,7 +34,7 @@ static void halve(struct series *series) {
     series->interval *= 2;
 }
 
-/* A packet of `link` waits from `given` to `starts`, and is sent from then to `left`. `waiting`: how many wait now. */
+/* A packet of `link` waits from `given` to `starts`, and is sent from then to `left`. `waiting`: the present queue. */
 static void note_sending(struct series *series, u32 link, s64 given, s64 starts, s64 left, u32 waiting) {
     while (left / series->interval >= series->points)
         halve(series);

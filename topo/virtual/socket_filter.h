@@ -1,4 +1,4 @@
-/* What a host hears: the part of classic BPF that the kit's filters of sockets use. Included by engine.c. */
+/* The filters of hosts: the part of classic BPF that the kit's socket filters use. Included by engine.c. */
 
 struct instruction {
     u16 code;
@@ -8,8 +8,8 @@ struct instruction {
 
 enum { LOAD_HALF = 0x28, LOAD_BYTE = 0x30, LOAD_LENGTH = 0x80, JUMP_EQUAL = 0x15, JUMP_ANY_BIT = 0x45, RETURN = 0x06 };
 
-/* Whether a program accepts a packet. One that ends before a byte that is looked at is not accepted, nor is any by a
- * program with an unknown instruction. */
+/* Whether a program accepts a packet. A packet that is too short for a load is not accepted; a program with an unknown
+ * instruction accepts no packet. */
 static int accepts(const struct instruction *line, const u8 *bytes, u32 length) {
     for (u32 accumulator = 0;; line++) {
         u32 operand = line->operand, size = line->code == LOAD_HALF ? 2 : line->code == LOAD_BYTE;

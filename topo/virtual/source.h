@@ -1,7 +1,7 @@
-/* A source gives frames to a link one after the other, at even times. Included by engine.c.
+/* A source gives frames to a link one after the other, at even intervals. Included by engine.c.
  *
- * Its frames are in memory of Python's, `stride` bytes apart; after the last one comes the first again. `struct source`
- * has the layout of its record in sources.py.
+ * Its frames are in Python's memory, `stride` bytes apart, and are sent cyclically. `struct source` has the layout
+ * of its record in engine.py.
  */
 
 struct source {
@@ -9,7 +9,7 @@ struct source {
     const u32 *lengths; /* of each frame, in bytes */
     u64 stride;
     u32 link, frames, next; /* `next`: the frame that is sent next */
-    u32 room;               /* it sends nothing while so many packets wait before its link */
-    u64 left;               /* how many frames it still sends */
-    s64 interval_ps, due;   /* `due`: when the next frame is to be sent */
+    u32 room;               /* the source waits while this many packets wait before its link */
+    u64 left;               /* the number of frames that are still to be sent */
+    s64 interval_ps, due;   /* `due`: the time of the next frame */
 };

@@ -1,7 +1,6 @@
-/* A tap writes what leaves and what arrives at a port to a pcap file of nanoseconds. Included by engine.c.
+/* A tap writes the packets that leave and reach a port to a pcap file with nanoseconds. Included by engine.c.
  *
- * A packet that leaves has the time at which its last bit has left the port, and one that arrives the time at which its
- * last bit has come.
+ * A packet has the time at which its last bit leaves or reaches the port.
  */
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-"""A fabric as a network in virtual time: its links in the engine, and what runs its switches handed to it."""
+"""A fabric as a network in virtual time: its links are in the engine, its switches are compiled functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ps(time_s: float) -> int:
 
 
 class CompiledSwitch(Protocol):
-    """What takes a switch's packets: a C function, and what it is told."""
+    """A compiled switch: a C function that receives packets, and its first argument."""
 
     @property
     def take_packet(self) -> int:
@@ -43,10 +43,10 @@ class CompiledSwitch(Protocol):
 class VirtualNetwork:
     """Nodes and directed links by number, in an engine. Hosts come first, in the fabric's order.
 
-    `loops` are the packets that a pipeline takes in again, by switch and pipeline.
-    With an interconnect optical ports are joined to one more switch, called `INTERCONNECT`, instead of to each other.
-    `link_at`: by a node and its port, the number of the link by which it sends there; `link_of`: the same by a node and
-    its neighbour in the fabric. The two directions of a link have the numbers 2n and 2n + 1.
+    `loops` are the packets that a pipeline takes in again, by switch and pipeline. With an interconnect optical ports
+    are joined to one more switch, called `INTERCONNECT`, instead of to each other. `link_at`: a node and its port to
+    the number of its outgoing link; `link_of`: a node and its neighbour in the fabric to this number. The two
+    directions of a link have the numbers 2n and 2n + 1.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class VirtualNetwork:
         interconnect: Interconnect | None = None,
         recirculations: Mapping[tuple[str, int], Recirculation] | None = None,
     ) -> None:
-        """A host's own queue has no end: it is asked for no more than it can send. Those of switches are in packets."""
+        """Hosts' queues are unlimited, as hosts never send more than links carry. Switches' queues are in packets."""
         self.fabric, self.queue_packets, self.cables = fabric, queue_packets, cables(fabric, interconnect)
         names = [*fabric.tiers, *([] if interconnect is None else [INTERCONNECT])]
         self.number_of = {name: number for number, name in enumerate(names)}
@@ -82,7 +82,7 @@ class VirtualNetwork:
     def ends(self) -> Sequence[tuple[str, str]]:
         """The two ends of each link, by its number: nodes of the fabric, or the circuit switch and one of them.
 
-        By the last links, which begin and end at the same switch, its pipelines take packets in again.
+        The last links begin and end at the same switch: by them its pipelines take packets in again.
         """
         fabric_ends = {number: ends for ends, number in self.link_of.items()}
         cables = [
@@ -97,7 +97,7 @@ class VirtualNetwork:
         return int(self.engine.link_at[self.engine.nodes["first_port"][self.number_of[host]]])
 
     def connect(self, end: End, peer: End, delay_s: float) -> None:
-        """Let the next link lead from `end` to `peer`. Light passes a circuit switch at once, without a queue."""
+        """Connect the next link from `end` to `peer`. A circuit switch adds no queue and no time."""
         node, port, rate_bps = end
         number = self.link_at[node, port] = len(self.link_at)
         near, far = ((self.number_of[name], at) for name, at, _ in (end, peer))
@@ -110,7 +110,7 @@ class VirtualNetwork:
         )
 
     def add_loop(self, number: int, switch: Switch, pipeline: int) -> None:
-        """Let the packets of `loops` that come to a pipeline come in again, by the link of that number."""
+        """Let the packets of `loops` at a pipeline come in again by link `number`."""
         assert switch.chip is not None
         assert switch.chip.recirculation_bps is not None
         self.engine.recirculate(
@@ -123,27 +123,27 @@ class VirtualNetwork:
         )
 
     def loop_drops(self) -> dict[tuple[str, int], int]:
-        """By switch and pipeline, how many packets found no room before the recirculation port."""
+        """The number of packets dropped at the recirculation port, by switch and pipeline."""
         dropped = self.engine.links["dropped"][2 * len(self.cables) :]
         return {inp: int(count) for inp, count in zip(self.loops, dropped, strict=True)}
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
-        """Take both directions of a link down or up. What is on its way over one that is down is lost."""
+        """Take both directions of a link down or up. Packets in flight on a link that goes down are lost."""
         for direction in ((a, b), (b, a)):
             self.engine.links["up"][self.link_of[direction]] = up
 
 
-# -- Sources in virtual time: frames that are sent at a steady rate, each by the C (`source.h`), not by Python.
+# -- Sources in virtual time: frames sent at a steady rate by the C code (`source.h`).
 
 WITHOUT_END = (1 << 64) - 1
-"""A number of frames that no source reaches."""
+"""A count of frames for a source without an end."""
 
 
 class Source:
-    """Frames that go to a link one after the other, the first one now. After the last frame comes the first again.
+    """A cyclic sequence of frames sent to a link, the first one now.
 
-    While `room` packets wait before the link the source waits, too, as a sender does whose socket is full; afterwards
-    it sends faster until it has caught up.
+    While `room` packets wait before the link the source waits, like a sender with a full socket; afterwards it sends
+    faster until it has caught up.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Source:
         room: int,
         count: int = WITHOUT_END,
     ) -> None:
-        """Send `count` frames at so many a second. Frames are (frames, bytes), of which each has its length."""
+        """Send `count` frames at a steady rate per second. Frames are (frames, bytes), each with its length."""
         assert room > 0
         assert frames.strides[1] == 1
         self.engine, self.kept = engine, (frames, lengths)
@@ -168,11 +168,11 @@ class Source:
 
     @property
     def left(self) -> int:
-        """How many frames are still to be sent."""
+        """The number of frames that are still to be sent."""
         return int(self.engine.library.engine_source_left(self.engine.handle, self.number))
 
     def stop(self) -> None:
-        """Send nothing more, and let go of the frames."""
+        """Stop sending, and release the frames."""
         self.engine.library.engine_stop_source(self.engine.handle, self.number)
         self.engine.sources.pop(self.number, None)
 
@@ -186,22 +186,20 @@ def as_rows(frames: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.uint
     return rows, lengths
 
 
-# -- Packets at ports of a network in virtual time, written to pcap files while time passes (`tap.h`).
+# -- Captures at ports of a network in virtual time, written to pcap files during the run (`tap.h`).
 #
-# A packet that leaves a port has the time at which its last bit has left, and one that arrives the time at which its
-# last bit has come, in whole nanoseconds since the network came up. What a port's queue drops is not in the file, nor
-# what still waits in it in the end.
+# A packet has the time at which its last bit leaves or reaches the port, in whole nanoseconds since the start of the
+# network. Packets that the port's queue drops, or that still wait in it at the end, are not in the file.
 
 NANOSECONDS, VERSION, SNAPSHOT_BYTES, ETHERNET = 0xA1B23C4D, (2, 4), 1 << 18, 1
-"""Of a pcap's header: the magic number of times in nanoseconds, and what tcpdump writes, too."""
+"""Fields of a pcap header: the magic number for nanoseconds, and tcpdump's values."""
 HEADER = struct.pack("<IHHiIII", NANOSECONDS, *VERSION, 0, 0, SNAPSHOT_BYTES, ETHERNET)
 
 
 class Tap:
-    """A capture at the port by which `node` is linked to `peer`, from when it is made until it is closed.
+    """A capture at the port of `node` to `peer`, from its construction until `close`.
 
-    A port has at most one.
-    `packets`: how many are in the file, once it is closed.
+    A port has at most one. `packets`: the number of packets in the file after `close`.
     """
 
     def __init__(self, network: VirtualNetwork, node: str, peer: str, file: Path) -> None:
@@ -212,13 +210,13 @@ class Tap:
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(HEADER)
-            # The C closes the descriptor.
+            # The C code closes the descriptor.
             descriptor = os.open(file, os.O_WRONLY | os.O_APPEND)
         self.engine.library.engine_tap(self.engine.handle, *self.links, descriptor)
         self.is_open = True
 
     def close(self) -> None:
-        """Write what has passed by now. Raises `OutputError` if a packet could not be written."""
+        """Write the remaining packets. Raises `OutputError` if a packet could not be written."""
         if not self.is_open:
             return
         packets, self.is_open = ctypes.c_uint64(), False

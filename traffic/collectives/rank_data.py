@@ -1,4 +1,4 @@
-"""The collectives of a plan as arrays: streams, what each rank computes of what comes to it, and what it holds."""
+"""The collectives of a plan as arrays: streams, the dataflow of each rank, and the values that ranks hold."""
 
 from __future__ import annotations
 
@@ -32,21 +32,18 @@ from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArr
 
 # -- A plan's collectives as arrays: a stream for each connection, a tree for each rank that receives.
 #
-# The arrays are those of `inakit.traffic.endpoints.streams`, so that whatever works on streams works on connections
-# too.
+# The arrays are those of `inakit.traffic.endpoints.streams`, so that all functions on streams work on connections too.
 
 LEAST_IN_FLIGHT = 4 * ACKNOWLEDGED_AT_ONCE
-"""A connection may have at least so many fragments on the way: what is acknowledged at once is a small part of them."""
+"""The least number of fragments in flight on a connection; one acknowledgement covers a small part of them."""
 
 QUEUED_SHARE = 0.5
-"""A connection may have this part of what a stream to a PS may have in queues: connections of several steps may meet on
-a link.
-"""
+"""A connection's fragments in flight as a part of a PS stream's: connections of several steps can meet on a link."""
 
 
 @dataclass(frozen=True)
 class Sender:
-    """A connection of a job's collective that has something to send: `count` fragments."""
+    """A connection of a job's collective that sends `count` fragments."""
 
     job_index: int
     connection: Connection
@@ -62,18 +59,18 @@ class CollectiveLayout(StreamLayout):
 
     @cached_property
     def totals(self) -> list[int]:
-        """How many fragments each job's gradient has."""
+        """The number of fragments of each job's gradient."""
         return [self.problem.fragment.count(job.gradient_bytes) for job in self.problem.jobs]
 
     @cached_property
     def acknowledged_after_s(self) -> FloatArray:
-        """How long each stream takes to send what is acknowledged at once, in seconds, (streams,)."""
+        """The time in which each stream sends the fragments of one acknowledgement, in seconds, (streams,)."""
         at_once: FloatArray = np.minimum(self.streams.count, ACKNOWLEDGED_AT_ONCE) / self.streams.rate_fps
         return at_once
 
 
 def lay_out_plan(problem: Problem, plan: Plan, hosts: Sequence[HostPort], bounds: Bounds | None = None) -> StreamLayout:
-    """The arrays of a plan, of trees or of collectives. Raises `PlanError` as `lay_out` does."""
+    """Return the arrays of a plan of trees or of collectives. Raises `PlanError` as `lay_out` does."""
     return (
         lay_out_collectives(problem, plan, hosts, bounds) if plan.collectives else lay_out(problem, plan, hosts, bounds)
     )
@@ -105,7 +102,7 @@ def lay_out_collectives(
 
 
 def senders_of(problem: Problem, job_index: int, collectives: Sequence[Collective]) -> Iterator[Sender]:
-    """The connections of a job that have something to send."""
+    """Yield the connections of a job that send fragments."""
     collective = collectives[job_index]
     total = problem.fragment.count(problem.jobs[job_index].gradient_bytes)
     ends = [0, *accumulate(len(part) for part in collective.chunk_fragments(total))]
@@ -116,7 +113,7 @@ def senders_of(problem: Problem, job_index: int, collectives: Sequence[Collectiv
 
 
 def tree_parts(problem: Problem, collectives: Sequence[Collective], senders: Sequence[Sender]) -> Iterator[TreePart]:
-    """Every tree by which something comes to a rank."""
+    """Yield every tree by which fragments reach a rank."""
     counts: dict[tuple[int, int], int] = {}
     for sender in senders:
         at = sender.job_index, tree_number(sender.connection.destination)
@@ -152,12 +149,11 @@ def stream_arrays(
     )
 
 
-# -- What a collective computes, as arrays: which values each rank makes of its gradient and of what comes to it.
+# -- The computation of a collective as arrays: the values that each rank computes from its gradient and from packets.
 #
-# A *value* is what a rank holds of a chunk after some of the steps, if it is sent or is the result. Its terms are
-# packets that come, and either the rank's own gradient or the value before it. A value never changes once all of its
-# terms are there, so that it can be sent again, however far the rank has come. Fragments of values have rows in flat
-# arrays.
+# A *value* is a rank's partial sum of a chunk after some of the steps that is sent or is the result. Its terms are
+# arriving packets, and either the rank's own gradient or the preceding value. A value never changes once all of its
+# terms are there, so that it can be sent again at any later time. Fragments of values have rows in flat arrays.
 
 NONE = -1
 
@@ -166,11 +162,10 @@ NONE = -1
 class Dataflow:
     """Arrays over rows of streams, (rows,), and over rows of values, (value rows,).
 
-    By row of a stream: `source`, the value row that it sends; `target`, the value row to which it is added where it
-    arrives, -1 for none; `step`. By value row: `terms`, how many other terms it has beside the own gradient; `own`,
-    whether the own gradient is one of them; `following`, the value row of which it is a term, -1 for none; `final`,
-    whether it is a result; `job`; `rank` and `fragment`, what it is of. `results[job]` is (ranks, fragments), the value
-    rows of all results.
+    By row of a stream: `source`, the value row that it sends; `target`, the value row to which the receiver adds it, -1
+    for none; `step`. By value row: `terms`, the number of its terms besides the own gradient; `own`, whether the own
+    gradient is a term; `following`, the value row of which it is a term, -1 for none; `final`, whether it is a result;
+    its `job`, `rank` and `fragment`. `results[job]` is (ranks, fragments), the value rows of all results.
     """
 
     source: IntArray
@@ -187,7 +182,7 @@ class Dataflow:
 
 
 class Sent(NamedTuple):
-    """Chunks that a job's streams send, in the order of their rows: arrays (sent,). `first_row` is of streams."""
+    """Chunks that a job's streams send, in the order of their rows: arrays (sent,). `first_row` is a stream's."""
 
     step: IntArray
     source: IntArray
@@ -199,7 +194,7 @@ class Sent(NamedTuple):
 
 
 class Values(NamedTuple):
-    """The values of a job, (values,), sorted by rank, chunk and how many arrivals they contain.
+    """The values of a job, (values,), sorted by rank, chunk and number of contained arrivals.
 
     `code` is `(rank, chunk, arrivals)` as one number; `size` in fragments; `terms`, `own` and `following` as in
     `Dataflow`, of values instead of rows.
@@ -247,7 +242,7 @@ def dataflow(layout: CollectiveLayout) -> Dataflow:
 
 
 def sent_by(layout: CollectiveLayout, job_index: int, sizes: IntArray) -> Sent:
-    """What the streams of a job send; chunks without fragments are left out."""
+    """The chunks that the streams of a job send, without empty ones."""
     streams = layout.streams_of(job_index).tolist()
     table = np.array(
         [
@@ -266,7 +261,7 @@ def sent_by(layout: CollectiveLayout, job_index: int, sizes: IntArray) -> Sent:
 
 
 def values_of(collective: Collective, sent: Sent, sizes: IntArray) -> tuple[Values, IntArray, IntArray]:
-    """The values of a job; by sent chunk the value that it is, and the value of which it is a term, -1 for none."""
+    """Return the values of a job; for each sent chunk its value, and the value of which it is a term, -1 for none."""
     chunks, steps = collective.chunks, int(sent.step.max()) + 2
     arrival = sent.destination * chunks + sent.chunk
     order = np.argsort(arrival * steps + sent.step, kind="stable")
@@ -295,16 +290,16 @@ def values_of(collective: Collective, sent: Sent, sizes: IntArray) -> tuple[Valu
     return values, np.searchsorted(code, held * most + known), of_arrival
 
 
-# -- What the ranks of collectives hold: the values that they send and end with, and what of them is still missing.
+# -- The memory of ranks: the values that they send and end with, and the numbers of missing terms.
 
 
 class CollectiveMemory:
     """Arrays over value rows (see `Dataflow`) and over rows of streams.
 
-    By value row: `values` (value rows, values of a fragment), `missing`, how many terms have not come. They have 32
-    bits where no sum can need more, else 64. By row of a stream: `parts`, which parts of it the receiver has
-    acknowledged (`WHOLE`: all), and `came`, which have come to it. By job: `waiting`, how many rows of results are
-    missing; `complete_at`, when the last one came; `expected`, (fragments, values).
+    By value row: `values` (value rows, values of a fragment), `missing`, the number of terms that have not arrived.
+    Values have 32 bits if no sum can need more, else 64. By row of a stream: `parts`, the parts that the receiver has
+    acknowledged (`WHOLE`: all), and `came`, the parts that it has received. By job: `waiting`, the number of missing
+    rows of results; `complete_at`, the arrival time of the last one; `expected`, (fragments, values).
     """
 
     def __init__(self, layout: CollectiveLayout) -> None:
@@ -322,7 +317,7 @@ class CollectiveMemory:
     # -- gradients
 
     def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
-        """Take in the gradients of a job's next iteration; the results of the last one are gone."""
+        """Load the gradients of a job's next iteration; the results of the last one are overwritten."""
         job, ranks = self.layout.problem.jobs[job_index], self.layout.collectives[job_index].ranks
         total, width = self.layout.totals[job_index], self.values.shape[1]
         own = [gradients.of(job, job.workers.index(host), iteration) for host in ranks]
@@ -339,13 +334,13 @@ class CollectiveMemory:
         self.settle(mine[self.missing[mine] == 0], 0.0)
 
     def widen(self, gradients: list[NDArray[np.int32]]) -> None:
-        """Let values have 64 bits if a sum of some of the gradients may leave 32."""
+        """Widen values to 64 bits if a sum of some of the gradients can overflow 32."""
         most = sum(int(np.abs(each.astype(np.int64)).max(initial=0)) for each in gradients)
         if most > INT32.max and self.values.dtype != np.int64:
             self.values = self.values.astype(np.int64)
 
     def begin(self, job_index: int) -> None:
-        """Let nothing of the job's iteration be acknowledged."""
+        """Mark the job's iteration as unacknowledged."""
         self.parts[self.layout.held_rows(self.layout.streams_of(job_index))] = 0
 
     # -- values
@@ -359,7 +354,7 @@ class CollectiveMemory:
         return wide
 
     def words(self, rows: IntArray, part: IntArray) -> NDArray[np.int32]:
-        """The low (`part` 0) or the high 32 bits of what rows of streams send, big-endian, (rows, values)."""
+        """The low (`part` 0) or the high 32 bits of the values of rows of streams, big-endian, (rows, values)."""
         sums = self.values[self.flow.source[rows]]
         if part.any():
             sums = np.where(part[:, None] == 0, sums, sums >> 32)
@@ -367,14 +362,14 @@ class CollectiveMemory:
         return words
 
     def is_known(self, rows: IntArray) -> BoolArray:
-        """Which rows of streams have a value to send: all of its terms are there."""
+        """Whether all terms of the value of each row are there, so that it can be sent, (rows,)."""
         known: BoolArray = self.missing[self.flow.source[rows]] == 0
         return known
 
     def take(self, rows: IntArray, words: NDArray[np.int32], part: IntArray, wide: BoolArray, now: float) -> BoolArray:
-        """Take in what has come for rows of streams, and return which packets are new; all are (packets,).
+        """Store the arrived words for rows of streams, and return which packets are new; all are (packets,).
 
-        Where a value is `wide`, its low and high words (`part` 0 and 1) come in two packets.
+        The low and high words (`part` 0 and 1) of a `wide` value come in two packets.
         """
         bits = np.where(wide, 1 << part, WHOLE).astype(np.uint8)
         fresh: BoolArray = first_of_each(2 * rows + np.where(wide, part, 0)) & (self.came[rows] & bits == 0)
@@ -390,7 +385,7 @@ class CollectiveMemory:
         return fresh
 
     def add(self, target: IntArray, terms: NDArray[np.signedinteger]) -> None:
-        """Add terms, (terms, values), to the values of the rows `target`, of which some may be the same."""
+        """Add terms, (terms, values), to the values of the rows `target`, which can repeat."""
         if not target.size:
             return
         if terms.dtype == np.int64 and self.values.dtype != np.int64:
@@ -403,7 +398,7 @@ class CollectiveMemory:
         self.values[target[starts]] += terms
 
     def settle(self, rows: IntArray, now: float) -> None:
-        """Let values whose terms are all there go on to what they are terms of themselves."""
+        """Add complete values to the values of which they are terms."""
         while rows.size:
             results = np.bincount(self.flow.job[rows[self.flow.final[rows]]], minlength=len(self.waiting))
             self.waiting -= results
@@ -428,12 +423,12 @@ class CollectiveMemory:
         return self.sums(job_index, rank).ravel()[: job.gradient_bytes // 4]
 
     def wrong(self, job_index: int) -> str:
-        """Which sums that ranks of the job hold are not exact; empty where all are. All of them must have come."""
+        """A text about inexact sums of the job's ranks; empty if all are exact. All sums must have arrived."""
         part = next(part for part in self.layout.parts if part.job_index == job_index)
         return wrong_sums(self.held(job_index, part, rank) for rank in range(len(self.flow.results[job_index])))
 
     def held(self, job_index: int, part: TreePart, rank: int) -> Held:
-        """What a rank of a job holds, and what it should hold."""
+        """The sums that a rank of a job holds, and the expected ones."""
         host = self.layout.collectives[job_index].ranks[rank]
         return Held(host, part, self.sums(job_index, rank), self.expected[job_index])
 
@@ -452,9 +447,7 @@ def first_of_each(keys: IntArray) -> BoolArray:
 
 
 def shifted(words: NDArray[np.int32], part: IntArray, wide: BoolArray) -> NDArray[np.signedinteger]:
-    """The numbers for which words stand, (packets, values): low words of wide values have no sign, high ones are 2**32
-    times as much.
-    """
+    """The numbers that words represent, (packets, values): low words of wide values are unsigned, high ones shifted."""
     if not wide.any():
         return words
     numbers = words.astype(np.int64)

@@ -1,8 +1,8 @@
-"""The pace of ranks: how much each may send now over all its connections, earlier steps first, then the next ranks.
+"""The pace of ranks: the fragments that each can send now over all connections, earlier steps first, then next ranks.
 
-The rates of connections are for their own steps. Where links do not carry all connections at the same time, the
-steps of a host follow one another: in a step in which it sends at half its highest rate, each fragment takes twice
-as much of its credit, and nothing is left for a later step, which may share links with this one.
+The rates of connections are for their own steps. If links cannot carry all connections at the same time, the steps of a
+host follow one another: in a step in which it sends at half its highest rate, each fragment costs twice the credit, so
+that none is left for a later step, which can share links with this one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray
 class RankPace(TokenBuckets):
     """Buckets of streams, and of hosts.
 
-    Over hosts, (hosts,): `most_fps`, the most that a host's connections send together; `host_credit`, how many
-    fragments it may send now; `host_late_s`, how many seconds' worth of its rate it could have sent and did not;
-    `host_ready`, whether it could have gone on after what it sent last. Over streams, (streams,): `distance`, how many
-    ranks further on the destination is. Over rows of streams, (rows,): `cost`, how much credit a fragment takes, at
-    least 1.
+    Over hosts, (hosts,): `most_fps`, the highest total rate of a host's connections; `host_credit`, the fragments that
+    it can send now; `host_late_s`, the sending time that it could have used and did not; `host_ready`, whether it could
+    have sent more after its last fragment. Over streams, (streams,): `distance`, the number of ranks to the
+    destination. Over rows of streams, (rows,): `cost`, the credit of a fragment, at least 1.
     """
 
     def __init__(self, layout: CollectiveLayout, flow: Dataflow, options: WorkerOptions) -> None:
@@ -38,7 +37,7 @@ class RankPace(TokenBuckets):
         self.host_refilled_at = np.nan
 
     def refill(self, now: float) -> None:
-        """Raise the credits of streams and hosts; without a pace only windows limit how much they send."""
+        """Raise the credits of streams and hosts; without a pace only windows limit them."""
         if not self.options.paced:
             super().refill(now)
             self.host_credit[:] = np.inf
@@ -61,11 +60,11 @@ class RankPace(TokenBuckets):
             self.refill(now)
 
     def grant(self, wanted: IntArray, following: IntArray) -> IntArray:
-        """How many new fragments, from `following` on, each stream may send of those `wanted`; all are (streams,).
+        """The new fragments that each stream can send of those `wanted`, from `following` on; all are (streams,).
 
-        Hosts' earliest steps come first and, of one step, streams with the most credit of their own. Of equal ones
-        the next rank comes first, so that not all ranks begin with the same one. A fragment needs a credit of 1; what
-        it costs beyond that is owed.
+        Hosts' earliest steps come first and, of one step, streams with the most credit of their own. Of equal ones the
+        next rank comes first, so that not all ranks begin with the same one. A fragment needs a credit of 1; the rest
+        of its cost is owed.
         """
         granted = np.zeros_like(wanted)
         streams = np.flatnonzero(wanted)
@@ -83,40 +82,40 @@ class RankPace(TokenBuckets):
         return granted
 
     def note_sent(self, stream: IntArray, rows: IntArray, sent: IntArray) -> None:
-        """Take what fragments cost from the credits of their streams and hosts."""
+        """Subtract the costs of fragments from the credits of their streams and hosts."""
         super().note_sent(stream, rows, sent)
         self.host_credit -= np.bincount(self.streams.host[stream], self.cost[rows], len(self.host_credit))
 
     def note_room(self, room: IntArray) -> None:
-        """Note which streams could send more, if only their pace allowed it, and which hosts."""
+        """Note the streams and hosts that only their pace keeps from sending more."""
         super().note_room(room)
         could = self.ready & (self.credit >= 1)
         self.host_ready = np.bincount(self.streams.host[could], minlength=len(self.host_ready)) > 0
 
     def next_due(self, room: IntArray, accepts_from: FloatArray) -> float:
-        """-inf as long as a stream has something to send: when it may send depends on its rank's other streams."""
+        """-inf while a stream has fragments to send, as its turn depends on its rank's other streams."""
         _ = accepts_from
         return -np.inf if (self.ready | (room > 0)).any() else np.inf
 
     def late_s_of(self, hosts: int) -> FloatArray:
-        """How many seconds' worth of its rate each host could have sent and did not, (hosts,)."""
+        """The sending time, at its rate, that each host could have used and did not, in seconds, (hosts,)."""
         _ = hosts
         return self.host_late_s
 
 
 def limits(depth: FloatArray, earned: FloatArray, ready: BoolArray) -> FloatArray:
-    """How full buckets may be: to their depth or, where there was nothing to send, with little more than twice what was
-    `earned` just now.
+    """The limits of buckets: their depth or, if nothing was to be sent, a little over twice the credit just `earned`.
 
-    Chunks that come after a pause thus do not leave in one burst, which would fill the queue of a link that is shared,
-    and yet make up for having come a step of the endpoints too late.
+    Chunks that arrive after a pause thus do not leave in one burst, which would fill the queue of a shared link, but
+    still make up for a delay of one step of the endpoints.
     """
     return np.where(ready, np.maximum(depth, earned), LEAST_DEPTH + 2 * earned)
 
 
 def rates_and_costs(layout: CollectiveLayout, flow: Dataflow) -> tuple[FloatArray, FloatArray]:
-    """The most fragments per second that each host's connections send together, (hosts,), and the costs of all
-    fragments, (rows,): 1 in the steps in which a host sends at that rate.
+    """Each host's highest total rate in fragments per second, (hosts,), and the costs of all fragments, (rows,).
+
+    A cost is 1 in the steps in which a host sends at that rate.
     """
     streams, steps, hosts = layout.streams, int(flow.step.max()) + 1, len(layout.hosts)
     stream, step = np.divmod(np.unique(layout.stream_of_row * steps + flow.step), steps)
@@ -129,7 +128,7 @@ def rates_and_costs(layout: CollectiveLayout, flow: Dataflow) -> tuple[FloatArra
 
 
 def hosts_that_overlap(layout: CollectiveLayout) -> BoolArray:
-    """Whether the steps of each host may overlap, (hosts,)."""
+    """Whether the steps of each host can overlap, (hosts,)."""
     ranks = {
         rank
         for collective in layout.collectives

@@ -1,8 +1,8 @@
-"""The receiving ends of all connections: they take in what comes, each fragment once, and acknowledge it.
+"""The receiving ends of all connections: they accept each fragment once, and acknowledge it.
 
-An acknowledgement is a notice to the sender. Its field `slot` says up to which sequence number all has come; from `seq`
-on, its bitmap says which of 64 fragments have come. Fragments that follow each other without a gap are acknowledged
-together, and a gap at once.
+An acknowledgement is a notice to the sender. Its field `slot` is the sequence number before which all fragments have
+arrived; its bitmap marks the arrived ones of 64 fragments from `seq` on. Consecutive fragments are acknowledged
+together, a gap at once.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ OVERFLOW, RETRANSMITTED = int(Flag.OVERFLOW), int(Flag.RETRANSMITTED)
 BITS = 64
 """The bits of a bitmap."""
 PATIENCE = 0.25
-"""What has come is acknowledged after this part of a sender's least timeout, however few fragments it is. It waits
-longer where as many as are acknowledged at once take longer to come."""
+"""Fragments are acknowledged after this part of a sender's least timeout even if they are few, or after the time in
+which the fragments of one acknowledgement arrive, if that is longer.
+"""
 
 
 class Receivers:
     """Arrays over streams, (streams,).
 
-    `base`: the first fragment that has not come; `newest`: the last that has, -1 for none. `fresh`: how many have come
-    since the last acknowledgement, of which the first came at `since`. `hurried`: an acknowledgement is due at once.
-    To be read: `strangers`, packets that came to a host which has no part in their tree. `heads`, by stream, are
-    complete but for sequence numbers and bitmap. `stream_of`: the stream of each tree and label, -1 for none.
+    `base`: the first fragment that has not arrived; `newest`: the last that has, -1 for none. `fresh`: the number of
+    arrivals since the last acknowledgement, the first at `since`. `hurried`: an acknowledgement is due at once.
+    Results: `strangers`, packets that came to a host outside their tree. `heads`, by stream, are complete except for
+    sequence numbers and bitmap. `stream_of`: the stream of each tree and label, -1 for none.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Receivers:
     # -- receiving
 
     def receive(self, packets: Packets, now: float) -> None:
-        """Take in chunks."""
+        """Process arrived chunks."""
         ina, progress = packets.heads["ina"], self.progress
         tree = self.layout.tree_index(ina["job"], ina["tree"])
         label = np.minimum(ina["label"].astype(np.int64), self.stream_of.shape[1] - 1)
@@ -85,7 +86,7 @@ class Receivers:
         self.mark(stream, fragment, fresh, now)
 
     def mark(self, stream: IntArray, fragment: IntArray, fresh: BoolArray, now: float) -> None:
-        """Note which fragments have come, and which of them are `fresh`, not come before; all are (packets,)."""
+        """Note arrived fragments; `fresh`: those that had not arrived before. All are (packets,)."""
         self.hurried[stream[~fresh]] = True
         touched, counts = np.unique(stream[fresh], return_counts=True)
         self.since[touched] = np.where(self.fresh[touched] == 0, now, self.since[touched])
@@ -96,7 +97,7 @@ class Receivers:
         self.hurried[touched[over]] = True
 
     def advance(self, streams: IntArray) -> None:
-        """Move the base of `streams` to their first fragment that has not come."""
+        """Move the base of `streams` to their first fragment that has not arrived."""
         ahead = 16
         while streams.size:
             fragment = self.base[streams, None] + np.arange(ahead)
@@ -110,13 +111,13 @@ class Receivers:
     # -- acknowledging
 
     def due(self, now: float) -> Outgoing | None:
-        """The acknowledgements to be sent now; `note` must hear what became of them."""
+        """Return the acknowledgements that are due; `note` must be called with the accepted ones."""
         waits = (self.fresh > 0) & (now - self.since >= self.patience_s)
         streams = np.flatnonzero(self.hurried | (self.fresh >= ACKNOWLEDGED_AT_ONCE) | waits)
         self.chosen = streams
         if not streams.size:
             return None
-        # A block of fragments for each bitmap: of the last one that came, and of all before it that have gaps.
+        # One bitmap per block of fragments: the block of the newest fragment, and all earlier blocks with gaps.
         first, last = self.base[streams] // BITS, np.maximum(self.newest[streams], self.base[streams]) // BITS
         owner, block = ragged(first, last - first + 1)
         stream = streams[owner]
@@ -133,13 +134,13 @@ class Receivers:
         return Outgoing(heads, np.zeros((len(stream), self.memory.values.shape[1]), ">i4"), rows, counts)
 
     def next_due(self) -> float:
-        """When acknowledgements are due, to within roundings, unless packets come."""
+        """The time, up to rounding, at which acknowledgements are due, unless packets arrive."""
         if self.hurried.any() or (self.fresh >= ACKNOWLEDGED_AT_ONCE).any():
             return -np.inf
         return float((self.since + self.patience_s)[self.fresh > 0].min(initial=np.inf))
 
     def bitmaps(self, stream: IntArray, block: IntArray) -> IntArray:
-        """Which fragments of each stream's block have come, as bits, (blocks,)."""
+        """The arrived fragments of each stream's block as bits, (blocks,)."""
         fragment = block[:, None] * BITS + np.arange(BITS)
         inside = fragment < self.layout.streams.count[stream, None]
         rows = self.layout.rows(stream[:, None], np.where(inside, fragment, 0))
@@ -153,10 +154,10 @@ class Receivers:
         self.fresh[sent] = 0
         self.hurried[sent] = False
 
-    # -- as parameter servers, which a collective does not have
+    # -- the interface of parameter servers, which a collective does not have
 
     def restart(self, host: int) -> None:
-        """Lose nothing: no host sums for others."""
+        """Do nothing: no host sums for others."""
 
     def ingress(self, job_index: int) -> dict[str, int]:
         """Empty: nothing goes to a parameter server."""

@@ -1,7 +1,7 @@
-"""The sending ends of all connections: what ranks send, and how acknowledgements are read.
+"""The sending ends of all connections: the fragments of ranks, and the decoding of acknowledgements.
 
-What is sent when, and when again, is up to `inakit.traffic.endpoints.sender`. A fragment waits besides until all its
-terms have come.
+`inakit.traffic.endpoints.sender` decides the times of sending. In addition, a fragment waits until all its terms have
+arrived.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ class ChunkSource:
 
     @property
     def parts(self) -> NDArray[np.uint8]:
-        """Which rows the receivers have acknowledged."""
+        """The acknowledged parts of each row."""
         return self.memory.parts
 
     def begin(self, job_index: int) -> None:
-        """Let nothing of the job's iteration be acknowledged, and learn which fragments are known from the start."""
+        """Mark the job's iteration as unacknowledged, and find the fragments that are known from the start."""
         self.memory.begin(job_index)
         streams = self.layout.streams_of(job_index)
         self.known[streams] = 0
         self.learn(streams)
 
     def renew(self, rows: IntArray, progress: StreamProgress) -> None:
-        """Nothing: heads are completed when they are sent."""
+        """Do nothing: heads are completed when they are sent."""
 
     def turn(self, progress: StreamProgress) -> Iterator[IntArray]:
-        """Learn which fragments can be sent since more has come. Their rows stay theirs."""
+        """Find the fragments that arrivals have made ready to be sent. Rows keep their fragments."""
         self.learn(np.flatnonzero(progress.active & (self.known < self.layout.streams.count)))
         return iter(())
 
@@ -71,13 +71,13 @@ class ChunkSource:
             streams, ahead = streams[run == ahead], 4 * ahead
 
     def end(self, streams: IntArray) -> None:
-        """Let nothing more of `streams` be known."""
+        """Forget the known fragments of `streams`."""
         self.known[streams] = 0
 
     def outgoing(
         self, batch: Batch, rows: IntArray, direct: BoolArray, progress: StreamProgress
     ) -> tuple[Outgoing, IntArray]:
-        """One packet for each fragment, or two for one that needs more than 32 bits; none passes slots."""
+        """One packet for each fragment, or two for one that needs more than 32 bits; none uses slots."""
         _ = direct
         wide = self.memory.is_wide(rows)
         packets = 1 + wide.astype(np.int64)
@@ -102,7 +102,7 @@ class AcknowledgementDecoder:
         self.layout, self.memory, self.held_s = layout, memory, layout.acknowledged_after_s
 
     def decode(self, packets: Packets, tree: IntArray, stream: IntArray, sender: Sender, now: float) -> None:
-        """Take in acknowledgements: all fragments before `slot` have come, and those of the bitmap, from `seq` on."""
+        """Decode acknowledgements: all fragments before `slot` have arrived, and those of the bitmap from `seq` on."""
         _ = tree
         ina, progress, parts = packets.heads["ina"], sender.progress, self.memory.parts
         first = progress.first_seq[stream]

@@ -20,7 +20,7 @@ INT32 = np.iinfo(np.int32)
 
 
 class Gradients(Protocol):
-    """Where gradients come from. The same arguments give the same values."""
+    """A source of gradients. The same arguments give the same values."""
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
         """The gradient of a worker, counted from 0 within its job: `job.gradient_bytes / 4` values."""
@@ -38,7 +38,7 @@ class Learner(Gradients, Protocol):
 
 
 class Parts(Protocol):
-    """Gradients that are read in parts."""
+    """Gradients that can be read in parts."""
 
     def part(self, job: Job, worker: int, iteration: int, first: int, count: int) -> NDArray[np.int32]:
         """`count` values of a worker's gradient, from value `first` on."""
@@ -47,7 +47,7 @@ class Parts(Protocol):
 
 @runtime_checkable
 class Piecewise(Gradients, Parts, Protocol):
-    """Gradients of which any part can be had without the rest, so that large ones need not be held in memory."""
+    """Gradients of which any part can be read alone, so that large ones need not be held in memory."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ class RandomGradients:
         self.magnitude = magnitude
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
-        """The values that follow from the seed, the job's number, the worker and the iteration."""
+        """The values for the seed, the job's number, the worker and the iteration."""
         return self.part(job, worker, iteration, 0, job.gradient_bytes // 4)
 
     def part(self, job: Job, worker: int, iteration: int, first: int, count: int) -> NDArray[np.int32]:
-        """`count` values of what `of` gives, from value `first` on."""
+        """`count` values of the result of `of`, from value `first` on."""
         bits = self.bits((self.seed, job.number, worker, iteration), first, count)
         if self.magnitude & (self.magnitude - 1):
             bits = (bits * np.uint64(2 * self.magnitude) >> np.uint64(32)).astype(np.uint32)
@@ -91,7 +91,7 @@ class RandomGradients:
 
     @staticmethod
     def bits(seed: Sequence[int], first: int, count: int) -> NDArray[np.uint32]:
-        """`count` random 32-bit numbers of the sequence that `seed` begins, from number `first` on."""
+        """`count` random 32-bit numbers of the sequence of `seed`, from number `first` on."""
         generator = np.random.PCG64(seed)
         generator.advance(first // 2)
         skipped = first % 2
@@ -101,11 +101,11 @@ class RandomGradients:
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """A job's fixed point: no sum over its `workers` leaves 32 bits, whatever their gradients are.
+    """A job's fixed point: no sum over its `workers` overflows 32 bits, whatever their gradients are.
 
     Values beyond the clip that `scale` was chosen for are cut to it. Others are rounded, by at most 1 / (2 scale),
-    which for the clip c and n workers is less than c n / (2**31 - 1). Sums of rounded values are exact, so the mean is
-    off by no more than that either.
+    which for the clip c and n workers is less than c n / (2**31 - 1). Sums of rounded values are exact, so the same
+    bound holds for the error of the mean.
     """
 
     scale: float
@@ -115,12 +115,12 @@ class FixedPoint:
     def clipping_at(cls, clip: float, workers: int) -> Self:
         """The finest power of two at which the sum of `workers` values up to `clip` fits. Raises `InputError`."""
         if not 0 < clip < math.inf:
-            raise InputError(f"clip {clip}: the largest gradient value to be kept is expected, such as 1.0")
+            raise InputError(f"clip {clip}: expected the largest gradient value to keep, such as 1.0")
         return cls(2.0 ** (math.frexp(INT32.max / (clip * workers))[1] - 1), workers)
 
     @property
     def error(self) -> float:
-        """The most by which a value of the mean is off if no worker's value was clipped."""
+        """The largest error of a value of the mean if no worker's value was clipped."""
         return 0.5 / self.scale
 
     def round(self, gradient: NDArray[np.floating]) -> NDArray[np.int32]:

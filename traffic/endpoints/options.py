@@ -1,18 +1,21 @@
-"""The options of endpoints: what a run, or the world that it is in, tells workers and parameter servers."""
+"""The options of workers and parameter servers, set by a run or its world."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 IN_FLIGHT_S = 0.04
-"""A stream may have the fragments of this much time, in seconds, on the way: those of many round trips, and still so
-few that all streams through one link never fill its queue with more than this time's worth."""
+"""The time, in seconds of a stream's rate, that bounds its fragments in flight: many round trips, but short enough that
+all streams through one link never fill its queue with more than this time's packets.
+"""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a world lets streams do: `in_flight_s` as `IN_FLIGHT_S`; `round_trip_s`: how much of it packets may take by
-    empty links, there and back; `piecewise`: gradients may be held in pieces.
+    """A world's limits for streams.
+
+    `in_flight_s`: as `IN_FLIGHT_S`. `round_trip_s`: the part of it for the round trip over empty links. `piecewise`:
+    gradients can be held in pieces.
     """
 
     in_flight_s: float = IN_FLIGHT_S
@@ -24,17 +27,15 @@ class Bounds:
 class WorkerOptions:
     """Options that hold for all workers of a run. Times are in seconds.
 
-    `paced`: a worker keeps to its planned rate; otherwise only windows and links limit it.
-    `credit_s`: after a pause a worker may catch up on so much of its rate: enough for the jitter of a busy machine, too
-    little to fill the queue of a link that others use too.
-    `first_timeout_s`: how long a fragment waits for its result before the first round trip has been measured, which is
-    also the longest that round trips make it wait; `min_timeout_s` and `max_timeout_s` bound every timeout.
-    `retry_s`: the longest timeout of a fragment that has been sent again already. It is short, because that fragment is
-    known to be lost and its stream may stand still until it has come.
-    `scan_s`: how often workers look for what is overdue.
-    `first_seq`: the sequence number of a tree's first fragment in iteration 0.
-    `direct_after_s`: a fragment that has no result this long after it was first sent goes directly to the PS, past all
-    slots; None for `TIMEOUTS_BY_AGGREGATORS` first timeouts.
+    `paced`: a worker keeps to its planned rate; otherwise only windows and links limit it. `credit_s`: the time of its
+    rate that a worker can catch up on after a pause: enough for the jitter of a busy machine, too little to fill the
+    queue of a shared link. `first_timeout_s`: the timeout before the first round trip has been measured, and the
+    longest timeout that round trips can set; `min_timeout_s` and `max_timeout_s` bound every timeout. `retry_s`: the
+    longest timeout of a fragment that has been sent again already. It is short, because that fragment is known to be
+    lost and its stream can stall until its result arrives. `scan_s`: the interval at which workers look for overdue
+    fragments. `first_seq`: the sequence number of a tree's first fragment in iteration 0. `direct_after_s`: a fragment
+    without a result this long after its first sending goes directly to the PS, past all slots; None:
+    `TIMEOUTS_BY_AGGREGATORS` first timeouts.
     """
 
     paced: bool = True
@@ -52,8 +53,8 @@ class WorkerOptions:
 class ServerOptions:
     """Options that hold for all PSs of a run.
 
-    `copies_at_once`: the most copies of results that one step puts into the network, of which every worker of a tree
-    gets one; None for any number. `ask_again_s`: a fragment is asked for at most once in this time, in seconds.
+    `copies_at_once`: the most copies of results that one step puts into the network, one for every worker of a tree;
+    None: unlimited. `ask_again_s`: the least time between two requests for a fragment, in seconds.
     """
 
     copies_at_once: int | None = 4096

@@ -1,4 +1,4 @@
-"""The pace of streams: a token bucket keeps each to its planned rate, and measures how far it falls behind."""
+"""The pace of streams: a token bucket keeps each at its planned rate, and measures its lateness."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from inakit.traffic.endpoints.streams import Streams
 from inakit.traffic.sockets.ports import FloatArray, IntArray
 
 LEAST_DEPTH = 2.0
-"""The fewest fragments that a bucket holds, however slow its stream is."""
+"""The least depth of a bucket in fragments, for slow streams."""
 
 AT_ONCE = 256
-"""Refills that one NumPy step does."""
+"""The number of refills in one NumPy step."""
 
 
 class TokenBuckets:
     """Arrays over streams, (streams,).
 
-    `credit`: how many fragments the stream may send now, with fractions. `refilled_at`: when the credit was last
-    raised, in seconds of the ports' clock; NaN until the iteration's first refill. `ready`: the stream had fragments
-    left, and room in its window, after what it sent last. `late_s`: over the run, how many seconds' worth of its rate
-    the stream could have sent and did not.
+    `credit`: the number of fragments that the stream can send now, with fractions. `refilled_at`: when the credit was
+    last raised, in seconds of the ports' clock; NaN until the iteration's first refill. `ready`: the stream had
+    fragments left, and room in its window, after its last sending. `late_s`: over the run, the sending time, at its
+    rate, that the stream could have used and did not.
     """
 
     def __init__(self, streams: Streams, options: WorkerOptions) -> None:
@@ -38,15 +38,15 @@ class TokenBuckets:
 
     @property
     def depth(self) -> FloatArray:
-        """How many fragments each bucket holds. Rates, and depths with them, may change during a run."""
+        """The depth of each bucket in fragments. Rates, and depths with them, can change during a run."""
         depth: FloatArray = np.maximum(LEAST_DEPTH, self.options.credit_s * self.streams.rate_fps)
         return depth
 
     def refill(self, now: float) -> None:
-        """Raise all credits by the time that has passed; without a pace only windows limit how much streams send.
+        """Raise all credits by the time that has passed; without a pace only windows limit streams.
 
-        What is beyond a bucket's depth is lost. It counts as lateness where the stream was `ready` to send all the
-        time: one whose window was closed had to wait for results.
+        Credit beyond a bucket's depth is lost. It counts as lateness if the stream was `ready` to send all the time: a
+        stream with a closed window had to wait for results.
         """
         if not self.options.paced:
             self.credit = self.streams.in_flight.astype(np.float64)
@@ -59,7 +59,7 @@ class TokenBuckets:
         np.minimum(self.credit, depth, out=self.credit)
 
     def refill_at(self, times: FloatArray) -> None:
-        """Refill at each of these times, (ticks,). All sums are the same, to the last bit, as one refill at a time."""
+        """Refill at each of these times, (ticks,). All sums are the same, bit for bit, as with single refills."""
         if not self.options.paced:
             times = times[:1]
         for first in range(0, len(times), AT_ONCE):
@@ -70,7 +70,7 @@ class TokenBuckets:
                 self.refilled_at[:] = some[-1]
 
     def go_on(self, passed: FloatArray) -> None:
-        """Raise all credits, which have been refilled, again and again: each time by the time `passed`, (times,)."""
+        """Raise all credits repeatedly, by the times `passed`, (times,); all have been refilled before."""
         earned, depth = passed[:, None] * self.streams.rate_fps, self.depth
         sums = np.add.accumulate(np.vstack((self.credit, earned)))
         raised = np.minimum(sums[:-1], depth) + earned
@@ -79,7 +79,7 @@ class TokenBuckets:
         self.credit = np.minimum(sums[-1], depth)
 
     def grant(self, wanted: IntArray, following: IntArray) -> IntArray:
-        """How many new fragments each stream may send, of those that credits and windows allow: here all `wanted`.
+        """The number of new fragments that each stream can send within credits and windows: here all `wanted`.
 
         `following`: the first fragment that each stream has not sent; all are (streams,).
         """
@@ -87,16 +87,16 @@ class TokenBuckets:
         return wanted
 
     def note_sent(self, stream: IntArray, rows: IntArray, sent: IntArray) -> None:
-        """Take what has been sent from the credits: `rows` of `stream`, (fragments,); `sent[s]` of them of stream s."""
+        """Subtract sent fragments from the credits: `rows` of `stream`, (fragments,); `sent[s]` of them of stream s."""
         _ = stream, rows
         self.credit -= sent
 
     def note_room(self, room: IntArray) -> None:
-        """Note how many more fragments windows and data would allow each stream to send, (streams,)."""
+        """Note the number of further fragments that windows and data allow each stream, (streams,)."""
         self.ready = room > 0
 
     def next_due(self, room: IntArray, accepts_from: FloatArray) -> float:
-        """When the first stream with `room` has credit, to within roundings; -inf if unknown.
+        """The time, up to rounding, at which the first stream with `room` has credit; -inf if unknown.
 
         Packets of each host are accepted from `accepts_from` on, (hosts,).
         """
@@ -107,13 +107,13 @@ class TokenBuckets:
         return float(np.maximum(filled_at, accepts_from[self.streams.host])[ready].min(initial=np.inf))
 
     def filled_at(self) -> FloatArray:
-        """When each bucket has, or had, credit for a fragment, to within roundings; -inf before the first refill."""
+        """The time, up to rounding, at which each bucket has credit for a fragment; -inf before the first refill."""
         with np.errstate(divide="ignore", invalid="ignore"):
             at = self.refilled_at + (1 - self.credit) / self.streams.rate_fps
         return np.where(np.isnan(at), -np.inf, at)
 
     def late_s_of(self, hosts: int) -> FloatArray:
-        """How many seconds' worth of its rate each of so many hosts could have sent and did not, (hosts,)."""
+        """The sending time, at its rate, that each host could have used and did not, in seconds, (hosts,)."""
         late_s = np.zeros(hosts)
         np.maximum.at(late_s, self.streams.host, self.late_s)
         return late_s

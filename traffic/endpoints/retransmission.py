@@ -1,4 +1,4 @@
-"""How far each stream is, when each fragment was sent, which fragments are sent again, and which of them to the PS."""
+"""The progress of streams, the sending times of fragments, and the choice of fragments to send again or to the PS."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, before
 WHOLE = 3
 """Both parts of a result are there: bit 0 for the low words, bit 1 for the high words."""
 
-# -- How far each stream is in the fragments of its iteration.
+# -- The progress of streams in the fragments of their iteration.
 
 LOOK_AHEAD = 8
-"""How many results `advance` looks at in its first NumPy step; each further one looks at four times as many."""
+"""The results that `advance` examines in its first NumPy step; each further step examines four times as many."""
 
 
 class StreamProgress:
@@ -27,8 +27,8 @@ class StreamProgress:
 
     `base`: the first fragment without a result. `next`: the first fragment that has not been sent yet. `held`: the
     first fragment that is still in memory. `newest`: the last fragment with a result, -1 for none. `first_seq`: the
-    sequence number of fragment 0. `active`: the iteration goes on, so the gradients in memory are the stream's. An
-    iteration that has not begun looks like one that is over.
+    sequence number of fragment 0. `active`: the iteration is running, so the gradients in memory are the stream's. An
+    iteration that has not begun looks like a finished one.
     """
 
     def __init__(self, layout: StreamLayout, start_seq: int) -> None:
@@ -43,7 +43,7 @@ class StreamProgress:
         self.active = np.zeros(count, np.bool_)
 
     def begin(self, streams: IntArray, iteration: int) -> None:
-        """Put `streams` at the start of an iteration; sequence numbers go on from the last one."""
+        """Put `streams` at the start of an iteration; sequence numbers continue from the last one."""
         self.held[streams] = self.base[streams] = self.next[streams] = 0
         self.newest[streams] = -1
         self.first_seq[streams] = self.start_seq + iteration * self.streams.count[streams]
@@ -58,7 +58,7 @@ class StreamProgress:
         return bool((self.base[streams] == self.streams.count[streams]).all())
 
     def first_unfinished(self, streams: IntArray) -> int:
-        """The first of `streams` that lacks a result; one of them must."""
+        """The first of `streams` that lacks a result; there must be one."""
         return int(streams[self.base[streams] < self.streams.count[streams]][0])
 
     def on_the_way(self) -> tuple[IntArray, IntArray]:
@@ -87,15 +87,15 @@ class StreamProgress:
             streams, ahead = streams[run == ahead], 4 * ahead
 
 
-# -- When every fragment was sent, how often and in what order: what timeouts and round trips are reckoned from.
+# -- The times, numbers and order of sendings, the basis of timeouts and round trips.
 
 MOST_TRIES = 255
-"""Tries are counted up to here."""
+"""The limit of the counter of tries."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Fragments about to be sent, sorted by stream: fragment `fragment[i]` of stream `stream[i]`.
+    """Fragments to be sent, sorted by stream: fragment `fragment[i]` of stream `stream[i]`.
 
     `again`: whether it has been sent before. All arrays are (fragments,).
     """
@@ -112,9 +112,9 @@ class Batch:
 class Sendings:
     """Arrays over rows, the fragments of all streams, and over streams. Times are seconds of the ports' clock.
 
-    By row: `begun_at` and `sent_at`, when it was sent first and last; `tries`, how often; `order`, the place of its
-    last sending among all of its stream. By stream: `total`, how many sendings there were; `newest_order`, the greatest
-    order of a fragment that was sent once and whose result has come, -1 for none.
+    By row: `begun_at` and `sent_at`, the times of the first and the last sending; `tries`, their number; `order`, the
+    place of the last sending among all of its stream. By stream: `total`, the number of sendings; `newest_order`, the
+    greatest order of a fragment that was sent once and whose result has come, -1 for none.
     """
 
     def __init__(self, rows: int, streams: int) -> None:
@@ -140,7 +140,7 @@ class Sendings:
     def note_results(self, stream: IntArray, rows: IntArray, now: float) -> tuple[IntArray, IntArray, FloatArray]:
         """Note the results of fragments that were sent once: for others it is unknown which sending a result answers.
 
-        Returns the streams that got any, how many results each got, and its mean round trip in seconds.
+        Returns the streams with results, the number of results of each, and its mean round trip in seconds.
         """
         np.maximum.at(self.newest_order, stream, self.order[rows])
         counts = np.bincount(stream, minlength=len(self.total))
@@ -155,7 +155,7 @@ class Sendings:
 class RoundTrips:
     """Arrays over streams, (streams,), in seconds: `smoothed` round trips, NaN before the first, and `deviation`.
 
-    `held_s`, (streams,): how long a result may be held back until others go with it; a timeout is longer by as much.
+    `held_s`, (streams,): the time for which results can be held back to be sent together; it is added to timeouts.
     """
 
     def __init__(self, options: WorkerOptions, held_s: FloatArray) -> None:
@@ -164,46 +164,47 @@ class RoundTrips:
         self.deviation = np.zeros(len(held_s))
 
     def add(self, streams: IntArray, samples: FloatArray) -> None:
-        """Take in one measured round trip for each of `streams`, which are all different."""
+        """Add one measured round trip for each of `streams`, which are all different."""
         smooth = np.where(np.isnan(self.smoothed[streams]), samples, self.smoothed[streams])
         self.deviation[streams] += (np.abs(samples - smooth) - self.deviation[streams]) / 4
         self.smoothed[streams] = smooth + (samples - smooth) / 8
 
     def timeouts(self) -> FloatArray:
-        """How long a fragment of each stream waits for its result, (streams,).
+        """The timeout of each stream's fragments, (streams,).
 
-        A round trip contains the wait for other workers, so it may be of any length; `first_timeout_s` bounds it.
+        A round trip includes the wait for other workers, so it can have any length; `first_timeout_s` bounds it.
         """
         least, longest = (self.held_s + s for s in (self.options.min_timeout_s, self.options.first_timeout_s))
         measured = np.clip(self.smoothed + 4 * self.deviation, least, longest)
         return np.where(np.isnan(self.smoothed), longest, measured)
 
 
-# -- Which fragments workers send again, when, and which of them go directly to the PS.
+# -- The choice of fragments that workers send again, and of those that go directly to the PS.
 
 TURNS = 4
-"""Workers ask for a lost fragment in turn, so that the first answer spares the others from asking: each waits for
-one more result than the one before it, as long as that is no more than this part of its window."""
+"""The part of its window that bounds a worker's wait for its turn. Workers ask for a lost fragment in turn, each after
+one more result than the worker before it, so that the first answer saves the others from asking.
+"""
 TIMEOUTS_BY_AGGREGATORS = 3
-"""After this many first timeouts a fragment goes directly to the PS: an aggregator may have forgotten its part."""
+"""After this many first timeouts a fragment goes directly to the PS: an aggregator can have lost its part."""
 NONE = np.empty(0, np.int64)
 
 
 class Acknowledged(Protocol):
-    """What is known of sent fragments."""
+    """The acknowledged parts of sent fragments."""
 
     @property
     def parts(self) -> NDArray[np.uint8]:
-        """By row, which parts of the fragment's result have come (`WHOLE`: all)."""
+        """The arrived parts of each row's result (`WHOLE`: all)."""
 
 
 class Retransmission:
-    """Finds overdue fragments: those that have waited for longer than a timeout, or that newer ones have overtaken.
+    """Finds overdue fragments: those past their timeout, or overtaken by newer ones.
 
     By row (a fragment of a stream): `noticed`, whether a PS wants it directly; `wanted`, the sorted rows that a PS asks
-    for although their result is here. By stream: `gap`, `yields` and `keeps` of its `WindowRule`; `turns`, how many
-    places there are in the order in which workers ask (one, unless they ask `in_turn`); `max_backoff`, how often its
-    timeout may double. `scan_at`: when to look next, in seconds of the ports' clock.
+    for although their result is here. By stream: `gap`, `yields` and `keeps` of its `WindowRule`; `turns`, the number
+    of places in the order in which workers ask (one, unless they ask `in_turn`); `max_backoff`, the most doublings of
+    its timeout. `scan_at`: the time of the next scan, in seconds of the ports' clock.
     """
 
     def __init__(
@@ -232,17 +233,17 @@ class Retransmission:
         self.scan_at = 0.0
 
     def begin(self, rows: IntArray) -> None:
-        """Forget what a PS said of the fragments that `rows` held in the last iteration."""
+        """Forget a PS's requests for the fragments that `rows` held in the last iteration."""
         self.noticed[rows] = False
 
     def end(self) -> None:
-        """Forget what a PS asks for of streams whose iteration is over: their gradients may change."""
+        """Forget a PS's requests to streams whose iteration is over: their gradients can change."""
         self.wanted = self.wanted[self.progress.active[self.layout.stream_of_row[self.wanted]]]
 
     def due(self, now: float, credit: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Stream and number of the fragments to send again now, sorted by stream, and the credit that they leave.
+        """Return stream and number of the fragments to send again now, sorted by stream, and the remaining credit.
 
-        `credit`: how many fragments each stream may send, (streams,).
+        `credit`: the number of fragments that each stream can send, (streams,).
         """
         if now < self.scan_at:
             return NONE, NONE, credit
@@ -253,7 +254,7 @@ class Retransmission:
         return stream[allowed], fragment[allowed], credit - np.minimum(counts, credit)
 
     def overdue(self, now: float) -> tuple[IntArray, IntArray]:
-        """Stream and number of all overdue fragments, sorted; windows of streams that these show congested shrink."""
+        """Return stream and number of all overdue fragments, sorted, and shrink the windows of congested streams."""
         stream, fragment = self.progress.on_the_way()
         rows = self.layout.rows(stream, fragment)
         timeouts = self.round_trips.timeouts()
@@ -265,17 +266,17 @@ class Retransmission:
         congested = missing & ~self.noticed[rows] & (costly | (overtaken & self.yields[stream]))
         if congested.any():
             self.windows.shrink(np.unique(stream[congested]), now, timeouts)
-        # No more than a window of them at once: a PS to which all turn again must have time to answer.
+        # At most a window of them at once: the PS that all workers ask again must have time to answer.
         due = missing & (late | overtaken) & (fragment < (self.progress.base + self.windows.whole())[stream])
         return stream[due], fragment[due]
 
     def turn(self, stream: IntArray, fragment: IntArray) -> IntArray:
-        """How many more results each worker lets overtake a fragment than its rule says, before it asks."""
+        """The number of results, beyond its rule's, that each worker lets overtake a fragment before it asks."""
         seq = self.progress.first_seq[stream] + fragment
         return spread(self.layout.streams.label[stream], seq) % self.turns[stream]
 
     def patience(self, rows: IntArray, timeouts: FloatArray, max_backoff: IntArray) -> FloatArray:
-        """How long each of `rows` waits for its result before it is sent again, in seconds: twice as long each time.
+        """The timeout of each of `rows` in seconds, doubled at each try.
 
         `timeouts` and `max_backoff` are those of the rows' streams, (rows,).
         """
@@ -285,7 +286,7 @@ class Retransmission:
         return np.minimum(timeouts * backoff, self.options.max_timeout_s)
 
     def with_wanted(self, stream: IntArray, fragment: IntArray) -> tuple[IntArray, IntArray]:
-        """The same fragments and those that a PS has asked for though their result is here, sorted by stream."""
+        """Add the fragments that a PS has asked for although their result is here; sorted by stream."""
         if not self.wanted.size:
             return stream, fragment
         more = self.layout.stream_of_row[self.wanted]
@@ -295,21 +296,21 @@ class Retransmission:
         return stream[order], fragment[order]
 
     def goes_directly(self, rows: IntArray, now: float) -> BoolArray:
-        """Which of `rows` pass all slots if they are sent again now: a PS wants them, or they have waited too long."""
+        """Whether each of `rows`, if sent again now, passes all slots: a PS wants it, or it has waited too long."""
         options = self.options
         by_timeouts = TIMEOUTS_BY_AGGREGATORS * options.first_timeout_s
         patience = by_timeouts if options.direct_after_s is None else options.direct_after_s
         return self.noticed[rows] | (now - self.sendings.begun_at[rows] > patience)
 
     def note_sent(self, rows: IntArray) -> None:
-        """Note that `rows` have been sent again: what a PS asked for among them it gets."""
+        """Note that `rows` have been sent again, which fulfils a PS's requests for them."""
         if self.wanted.size:
             self.wanted = np.setdiff1d(self.wanted, rows)
 
     def take_notices(self, rows: IntArray, asked: BoolArray) -> None:
-        """Note that a PS is to sum `rows` itself: they are sent again at once, past all slots.
+        """Note that a PS sums `rows` itself: they are sent again at once, past all slots.
 
-        Rows whose result is here already are sent again only where the PS has `asked` for them.
+        Rows whose result is here already are sent again only if the PS has `asked` for them.
         """
         done = self.acknowledged.parts[rows] == WHOLE
         fresh = rows[~self.noticed[rows] & ~done]
@@ -319,5 +320,5 @@ class Retransmission:
         self.look_now()
 
     def look_now(self) -> None:
-        """Look for overdue fragments at the next step, whenever the last look was."""
+        """Scan for overdue fragments at the next step, regardless of the last scan."""
         self.scan_at = 0.0

@@ -1,12 +1,12 @@
-"""The one sender of a run: when which fragment of which stream is sent, and what answers make of that.
+"""The sender of a run: it decides the sending time of every fragment, and processes answers.
 
 It drives all streams of all hosts at once, over flat arrays (see `inakit.traffic.endpoints.streams`): a step costs the
-same for one packet of one worker as for hundreds of packets of dozens of workers. A packet comes (`receive`) or its
-time comes (`due`); it sends (`note` hears what was accepted), and says when it wants to be asked again (`next_due`).
+same for one packet of one worker as for hundreds of packets of dozens of workers. `receive` processes arrived packets,
+`due` returns the packets to send, `note` gets the number of accepted ones, and `next_due` is the time of the next call.
 
-What differs between workers and ranks of a collective is handed to it: the `Source` of fragments, the `Decoder` of
-answers, and the pace (`TokenBuckets`, or a class derived from it). What papers differ in stands in files of its own:
-windows (`windows`), what is sent again (`retransmission`), the pace (`pacing`).
+The differences between workers and ranks of a collective are parameters: the `Source` of fragments, the `Decoder` of
+answers, and the pace (`TokenBuckets`, or a derived class). The differences between papers are in files of their own:
+windows (`windows`), retransmission (`retransmission`), the pace (`pacing`).
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ NONE = np.zeros(0, np.bool_)
 
 
 class Source(Protocol):
-    """The fragments of all streams. By row, `parts`: which parts of its result have come (`WHOLE`: all)."""
+    """The fragments of all streams. By row, `parts`: the arrived parts of its result (`WHOLE`: all)."""
 
     @property
     def parts(self) -> NDArray[np.uint8]:
-        """By row, which parts of the fragment's result have come, or whether it is acknowledged (`WHOLE`)."""
+        """The arrived parts of each row's result, or `WHOLE` if it is acknowledged."""
 
     @property
     def known(self) -> IntArray:
-        """Up to which fragment each stream has something to send, (streams,)."""
+        """The number of fragments up to which each stream can send, (streams,)."""
 
     def begin(self, job_index: int) -> None:
-        """Begin an iteration of a job: nothing of it has been acknowledged."""
+        """Begin an iteration of a job, with nothing acknowledged."""
 
     def renew(self, rows: IntArray, progress: StreamProgress) -> None:
         """Note that `rows` hold fragments that have not been sent."""
 
     def turn(self, progress: StreamProgress) -> Iterator[IntArray]:
-        """Take in what answers and other packets have changed. Yields rows that hold other fragments from now on."""
+        """Apply the changes of answers and other packets. Yields the rows that hold other fragments from now on."""
 
     def end(self, streams: IntArray) -> None:
         """Note that the iteration of `streams` is over."""
@@ -54,23 +54,24 @@ class Source(Protocol):
     def outgoing(
         self, batch: Batch, rows: IntArray, direct: BoolArray, progress: StreamProgress
     ) -> tuple[Outgoing, IntArray]:
-        """The packets of a batch, whose fragments are in `rows`, and by fragment the place of its last packet.
+        """Return the packets of a batch with fragments in `rows`, and the place of each fragment's last packet.
 
-        `direct`: which of those that are sent `again` are to pass all slots.
+        `direct`: the fragments, among those sent `again`, that pass all slots.
         """
 
 
 class Decoder(Protocol):
-    """Reads answers. `held_s`: how long an answer may be held back until others go with it, in seconds, (streams,).
+    """Decodes answers.
 
-    `shared`: one answer goes to all workers of a tree, so that the question of one spares the others theirs.
+    `held_s`: the time for which answers can be held back to be sent together, in seconds, (streams,). `shared`: one
+    answer goes to all workers of a tree, so that one worker's request serves the others.
     """
 
     held_s: FloatArray
     shared: bool
 
     def decode(self, packets: Packets, tree: IntArray, stream: IntArray, sender: Sender, now: float) -> None:
-        """Tell the sender (`acknowledge`, `slow_down`, `send_directly`) what packets say of streams.
+        """Pass the contents of packets to the sender (`acknowledge`, `slow_down`, `send_directly`).
 
         `tree` and `stream` are (packets,), -1 for none.
         """
@@ -79,9 +80,9 @@ class Decoder(Protocol):
 class WorkerCounts:
     """Counts and times of all workers; times are seconds of the ports' clock.
 
-    Of the iteration, (streams,): `sent` frames; `first_sent_at`, NaN before; `last_sent_at`; `last_result_at`.
-    Over the run: `retransmitted` frames, (streams,); `strangers`, packets that came to a host which has no part in
-    their tree; `miscounts` of results.
+    In the iteration, (streams,): `sent` frames; `first_sent_at`, NaN before; `last_sent_at`; `last_result_at`. Over the
+    run: `retransmitted` frames, (streams,); `strangers`, packets that came to a host outside their tree; `miscounts` of
+    results.
     """
 
     def __init__(self, layout: StreamLayout) -> None:
@@ -100,7 +101,7 @@ class WorkerCounts:
         self.first_sent_at[streams] = np.nan
 
     def note_sent(self, frames: IntArray, again: IntArray, now: float) -> None:
-        """Note how many `frames` of each stream have left, and how many of them were sent `again`; both (streams,)."""
+        """Note the numbers of `frames` of each stream that have left, and of those sent `again`; both (streams,)."""
         self.sent += frames
         self.retransmitted += again
         active = frames > 0
@@ -111,8 +112,8 @@ class WorkerCounts:
 class Sender:
     """The state of all streams. Times are seconds of the ports' clock.
 
-    `chosen`: what `due` has given out and `note` is to hear of, and `last`: by its fragments, the place of the last
-    packet of each.
+    `chosen`: the batch that `due` has returned and `note` will confirm. `last`: the place of each of its fragments'
+    last packet.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class Sender:
     # -- iterations
 
     def begin(self, job_index: int, iteration: int) -> None:
-        """Start to send the gradients that the job's memory holds."""
+        """Start sending the gradients in the job's memory."""
         streams = self.layout.streams_of(job_index)
         self.source.begin(job_index)
         self.progress.begin(streams, iteration)
@@ -155,12 +156,12 @@ class Sender:
         self.source.renew(rows, self.progress)
 
     def turn(self) -> None:
-        """Take in what packets that have come have changed, before anything is sent."""
+        """Apply the changes of arrived packets, before anything is sent."""
         for rows in self.source.turn(self.progress):
             self.renew(rows)
 
     def end(self, job_index: int) -> None:
-        """Send nothing more of the job's gradients: they may change from now on."""
+        """Stop sending the job's gradients: they can change from now on."""
         streams = self.layout.streams_of(job_index)
         self.progress.end(streams)
         self.source.end(streams)
@@ -169,7 +170,7 @@ class Sender:
     # -- sending
 
     def due(self, now: float) -> Outgoing | None:
-        """What is to be sent now; `note` must hear what became of it."""
+        """Return the packets that are due; `note` must be called with the accepted ones."""
         self.pace.refill(now)
         batch = self.choose(now)
         self.chosen, self.chosen_at = batch, now
@@ -183,7 +184,7 @@ class Sender:
         return outgoing
 
     def choose(self, now: float) -> Batch:
-        """Overdue fragments first, then new ones, as far as credits, windows and data allow."""
+        """Choose overdue fragments, then new ones, within credits, windows and data."""
         progress = self.progress
         again_stream, again_fragment, credit = self.retransmission.due(now, self.pace.credit.astype(np.int64))
         granted = self.pace.grant(np.clip(credit, 0, self.room()), progress.next)
@@ -196,7 +197,7 @@ class Sender:
         return Batch(stream[order], fragment[order], order < len(again_stream))
 
     def room(self) -> IntArray:
-        """How many new fragments each stream may send, for all that its window and its data allow, (streams,)."""
+        """The number of new fragments that each stream's window and data allow, (streams,)."""
         progress = self.progress
         end = np.minimum(self.source.known, progress.base + self.windows.whole())
         room: IntArray = np.maximum(end - progress.next, 0)
@@ -218,21 +219,21 @@ class Sender:
         self.pace.note_room(self.room())
 
     def next_due(self, accepts_from: FloatArray) -> float:
-        """Before this time, give or take roundings, `due` has nothing to send that is accepted, unless packets come.
+        """The time, up to rounding, before which `due` returns no packets that are accepted, unless packets arrive.
 
-        Until then it does no more than `refill_at`. Packets of each host are accepted from `accepts_from` on, (hosts,).
-        -inf: unknown.
+        Until then it has the effect of `refill_at` only. Packets of each host are accepted from `accepts_from` on,
+        (hosts,). -inf: unknown.
         """
         return min(self.retransmission.scan_at, self.pace.next_due(self.room(), accepts_from))
 
     def refill_at(self, times: FloatArray) -> None:
-        """Let credits to send rise at each of these times, (ticks,), as `due` does first."""
+        """Raise the credits at each of these times, (ticks,), as `due` does first."""
         self.pace.refill_at(times)
 
     # -- receiving
 
     def receive(self, packets: Packets, now: float) -> None:
-        """Take in answers."""
+        """Process arrived answers."""
         ina = packets.heads["ina"]
         tree = self.layout.tree_index(ina["job"], ina["tree"])
         stream = np.where(tree >= 0, self.layout.stream_of[packets.hosts, tree], -1)
@@ -240,7 +241,7 @@ class Sender:
         self.decoder.decode(packets, tree, stream, self, now)
 
     def acknowledge(self, stream: IntArray, fragment: IntArray, rows: IntArray, marked: BoolArray, now: float) -> None:
-        """Note that fragments have their results; `source` knows of them. `marked`: whether a result has a mark.
+        """Note that fragments have their results, which `source` has stored. `marked`: whether a result has a mark.
 
         Round trips and windows follow the results of fragments that were sent once. All arrays are (fragments,).
         """
@@ -260,15 +261,15 @@ class Sender:
             self.retransmission.look_now()  # there is a gap
 
     def slow_down(self, stream: IntArray, now: float) -> None:
-        """Halve the windows of streams that met with congestion."""
+        """Halve the windows of congested streams."""
         self.windows.shrink(np.unique(stream), now, self.round_trips.timeouts())
 
     def send_directly(self, rows: IntArray, asked: BoolArray) -> None:
-        """Send fragments past all slots, as a PS wishes; those with a result only where it has `asked` for them."""
+        """Send fragments past all slots, as a PS requests; those with a result only if it has `asked` for them."""
         self.retransmission.take_notices(rows, asked)
 
     # -- what is measured
 
     def late_s(self) -> FloatArray:
-        """How many seconds' worth of its rate each host could have sent and did not, (hosts,)."""
+        """The sending time, at its rate, that each host could have used and did not, in seconds, (hosts,)."""
         return self.pace.late_s_of(len(self.layout.hosts))

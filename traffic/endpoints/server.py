@@ -1,10 +1,10 @@
-"""All parameter servers of a run: they sum what arrives, each worker once, and answer with results.
+"""All parameter servers of a run: they sum arriving packets, each worker once, and answer with results.
 
-For each fragment a server keeps the 64-bit sum and the set of workers that it covers. A packet that covers all of
-these and more takes the sum's place. Any other packet that overlaps the sum is discarded: the workers that are still
-missing send their gradients again, one by one. Where an aggregator keeps sums it would answer each of these with the
-same sum again, so there the server asks the missing workers to send past all slots. A server that stands by for a root
-in the network, or that has been restarted, asks all workers for what it lacks.
+For each fragment a server keeps the 64-bit sum and the set of workers that it covers. A packet that covers a proper
+superset replaces the sum. Any other packet that overlaps the sum is discarded: the missing workers send their gradients
+again, one by one. An aggregator that keeps sums would answer each of these with the same sum again, so in this case the
+server asks the missing workers to send past all slots. A server that stands by for a root in the network, or that has
+been restarted, asks all workers for the missing fragments.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ from inakit.traffic.endpoints.sum_check import Miscounts, is_miscounted
 from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets, is_prefix
 from inakit.traffic.wire.packet_format import Flag, Frames, Kind, pick
 
-# -- Which workers each packet that comes to a parameter server stands for.
+# -- The workers that each packet to a parameter server represents.
 
 PARTIAL = int(Flag.PARTIAL)
 
 
 class Membership:
-    """Which workers each label of a tree stands for.
+    """The workers that each label of a tree represents.
 
     `sets[tree, label]` are booleans over the job's workers, `size[tree, label]` is their number, and `everyone[tree]`
     has all workers of the tree; `width` is the number of workers of the largest job. `summands[tree, label, bit]` is
-    the label that a bit of the bitmap of an aggregator's packets stands for. `stream[tree, label]` is the stream of a
-    worker's label and `stream_of_worker[tree, worker]` that of a worker, -1 for none. `crowd[tree]` is the number of
-    its workers.
+    the label of a bit in the bitmap of an aggregator's packets. `stream[tree, label]` is the stream of a worker's label
+    and `stream_of_worker[tree, worker]` that of a worker, -1 for none. `crowd[tree]` is the number of its workers.
     """
 
     def __init__(self, layout: StreamLayout) -> None:
@@ -60,13 +59,13 @@ class Membership:
         self.crowd = self.everyone.sum(axis=1)
 
     def knows(self, tree: IntArray, label: NDArray[np.uint16]) -> BoolArray:
-        """Which packets have a label that is their tree's, (packets,)."""
+        """Whether each packet has a label of its tree, (packets,)."""
         inside = label < self.size.shape[1]
         known: BoolArray = inside & (self.size[tree, np.where(inside, label, 0)] > 0)
         return known
 
     def is_whole(self, tree: IntArray, label: IntArray) -> BoolArray:
-        """Which labels stand for all workers of their tree; both are (packets,)."""
+        """Whether each label represents all workers of its tree; both are (packets,)."""
         whole: BoolArray = self.size[tree, label] == self.crowd[tree]
         return whole
 
@@ -89,7 +88,7 @@ class Membership:
         return members
 
     def sizes(self, heads: Frames, tree: IntArray, members: BoolArray) -> IntArray:
-        """How many workers each packet covers, (packets,); `members` is what `of` has found."""
+        """The number of workers that each packet covers, (packets,); `members` is the result of `of`."""
         ina = heads["ina"]
         sizes: IntArray = self.size[tree, ina["label"]]
         partial = np.flatnonzero(ina["flags"] & PARTIAL)
@@ -107,19 +106,20 @@ RETRANSMITTED = int(Flag.RETRANSMITTED)
 ANSWER = np.dtype(
     [("row", np.int64), ("tree", np.int64), ("template", np.int64), ("part", np.int64), ("wide", np.bool_)]
 )
-"""An answer to be sent: the fragment's row, its tree, the index of its head, and the words of the sum that it carries,
-0 for the low 32 bits and 1 for the high ones. `wide`: it is a part of a result that needs both."""
+"""An answer to be sent: the fragment's row, its tree, the index of its head, and its part of the sum, 0 for the low 32
+bits and 1 for the high ones. `wide`: the result needs both parts.
+"""
 
 
 class Servers:
     """The sums of all trees, in arrays over rows, the fragments of all trees (see `inakit.traffic.endpoints.streams`).
 
     By row: `sums` (rows, values); `covered` (rows, workers of the largest job), the workers that a sum covers; `done`,
-    whether that is all of them; `marked`, whether any of what it sums has met with congestion; `asked_at`, when workers
-    were last asked for theirs; `newest`, for `take_whole`. By tree: `asks`, its workers do not send by themselves what
-    the server lacks; `hides`, its aggregators keep their sums; `first_seq`, the sequence number of the iteration's
-    first fragment. To be read, by tree: `ingress_frames`, `last_arrival_at`, `discarded` packets and `notices`; over
-    all, `miscounts` and `strangers`, packets that came to a host which is not their tree's server.
+    whether these are all; `marked`, whether any of its packets met congestion; `asked_at`, the time of the last request
+    to workers; `newest`, for `take_whole`. By tree: `asks`, its workers do not send missing fragments unasked; `hides`,
+    its aggregators keep their sums; `first_seq`, the sequence number of the iteration's first fragment. Results by
+    tree: `ingress_frames`, `last_arrival_at`, `discarded` packets and `notices`; over all, `miscounts` and `strangers`,
+    packets that came to a host other than their tree's server.
     """
 
     def __init__(self, layout: StreamLayout, first_seq: int = 0, options: ServerOptions | None = None) -> None:
@@ -161,7 +161,7 @@ class Servers:
             self.first_seq[tree] = self.start_seq + iteration * self.layout.trees.count[tree]
 
     def restart(self, host: int) -> None:
-        """Forget all sums of the servers on a host, and the answers that were to be sent, as a crash does."""
+        """Forget all sums and queued answers of the servers on a host, as a crash does."""
         for tree in np.flatnonzero(self.layout.trees.server == host).tolist():
             rows = self.rows(tree)
             self.sums[rows] = 0
@@ -179,7 +179,7 @@ class Servers:
     # -- receiving
 
     def receive(self, packets: Packets, now: float) -> None:
-        """Take in gradients that have arrived."""
+        """Process arrived gradients."""
         ina = packets.heads["ina"]
         tree = self.layout.tree_index(ina["job"], ina["tree"])
         here = (tree >= 0) & (self.layout.trees.server[tree] == packets.hosts)
@@ -189,7 +189,7 @@ class Servers:
         self.ingress_frames += np.bincount(tree, minlength=len(self.ingress_frames))
         self.last_arrival_at[tree] = now
         fragment = (packets.heads["ina"]["seq"] - self.first_seq[tree]) & 0xFFFFFFFF
-        current = fragment < self.layout.trees.count[tree]  # else it is a late copy from the last iteration
+        current = fragment < self.layout.trees.count[tree]  # others are late copies from the last iteration
         if current.any():
             packets, tree, fragment = packets.where(current), tree[current], fragment[current]
             marked: BoolArray = (packets.heads["ina"]["flags"] & ECN) != 0
@@ -198,7 +198,7 @@ class Servers:
             self.take(packets, tree, fragment, now)
 
     def take(self, packets: Packets, tree: IntArray, fragment: IntArray, now: float) -> None:
-        """Sum what is new of an iteration's gradients, and queue the answers, notices and questions that they call for.
+        """Add new gradients of an iteration to the sums, and queue the resulting answers, notices and requests.
 
         `tree` and `fragment` are (packets,); fragments are counted from the first of the tree.
         """
@@ -229,9 +229,9 @@ class Servers:
             self.ask(row[lacking], tree[lacking], now)
 
     def take_whole(self, packets: Packets, row: IntArray, tree: IntArray, fragment: IntArray) -> None:
-        """Take packets of which each covers all workers of its tree, and none of which has a flag but ECN.
+        """Process packets that each cover all workers of their tree and have no flag except ECN.
 
-        That is what comes of aggregation; each takes the place of all that its row holds.
+        These are complete aggregates; each replaces the contents of its row.
         """
         number = np.arange(len(row))
         self.newest[row] = number
@@ -248,19 +248,19 @@ class Servers:
     def check_counts(
         self, use: BoolArray, heads: Frames, tree: IntArray, fragment: IntArray, covered: IntArray
     ) -> None:
-        """Note which packets, of those under the mask `use`, say another number of workers than they have `covered`."""
+        """Note the packets under the mask `use` whose stated number of workers differs from the `covered` one."""
         wrong: BoolArray = use & is_miscounted(heads["ina"]["workers"], covered, self.layout.trees.counted[tree])
         if wrong.any():
             self.miscounts.note(wrong, heads, tree, fragment, covered)
 
     def clashes(self, row: IntArray, members: BoolArray) -> BoolArray:
-        """Which packets cover workers that their row lacks, and could not be added because they cover others too."""
+        """Whether each packet covers missing workers of its row but was not added, because it covers others too."""
         covered = self.covered[row]
         clashes: BoolArray = np.any(members & covered, axis=1) & np.any(members & ~covered, axis=1)
         return clashes
 
     def add_up(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
-        """Add packets to their rows, in so many passes that in none of them two packets of a row overlap."""
+        """Add packets to their rows, in passes without overlapping packets of a row."""
         order = np.argsort(row, kind="stable")
         row, tree, members, values = row[order], tree[order], members[order], values[order]
         for some in without_overlap(row, members):
@@ -272,7 +272,7 @@ class Servers:
                 self.add_disjoint(row[fresh], tree[fresh], members[fresh], values[fresh])
 
     def give_way(self, row: IntArray, members: BoolArray) -> None:
-        """Clear the rows of those packets that cover all that their row holds, and more."""
+        """Clear the rows of packets that cover a proper superset of their row."""
         covered = self.covered[row]
         held, beyond = np.any(covered, axis=1), np.any(members & ~covered, axis=1)
         whole: BoolArray = held & beyond & ~np.any(covered & ~members, axis=1)
@@ -306,12 +306,12 @@ class Servers:
         self.answer(row[which], tree[which], self.answer_heads.result_to[stream])
 
     def answer_again(self, row: IntArray, tree: IntArray, label: IntArray) -> None:
-        """Queue results once more: to the worker that asked, or to all where an aggregator's packet hides who asked."""
+        """Queue results once more: to the worker that asked, or to all if an aggregator's packet hides who asked."""
         stream = self.members.stream[tree, label]
         self.answer(row, tree, np.where(stream >= 0, self.answer_heads.result_to[stream], tree))
 
     def ask(self, row: IntArray, tree: IntArray, now: float) -> None:
-        """Tell the workers that rows do not cover to send theirs directly, past all slots."""
+        """Ask the workers that rows do not cover to send directly, past all slots."""
         row, first = np.unique(row, return_index=True)
         due = now - self.asked_at[row] > self.options.ask_again_s
         row, tree = row[due], tree[first][due]
@@ -320,7 +320,7 @@ class Servers:
         self.queue(row[which], tree[which], self.answer_heads.ask[stream], 0)
 
     def give_notice(self, row: IntArray, tree: IntArray) -> None:
-        """Tell all workers of the trees that the sums of these rows left 32 bits."""
+        """Tell all workers of the trees that the sums of these rows overflow 32 bits."""
         row, first = np.unique(row, return_index=True)
         tree = tree[first]
         self.notices += np.bincount(tree, minlength=len(self.notices))
@@ -334,7 +334,7 @@ class Servers:
             self.queue(row[wide], tree[wide], template[wide], 1, True)
 
     def wide(self, row: IntArray) -> BoolArray:
-        """Which rows hold a sum that needs more than 32 bits, (rows,)."""
+        """Whether each row's sum needs more than 32 bits, (rows,)."""
         sums = self.sums[row]
         differs: BoolArray = (sums != sums.astype(np.int32)).any(axis=1)
         return differs
@@ -342,7 +342,7 @@ class Servers:
     def queue(
         self, row: IntArray, tree: IntArray, template: IntArray, part: int, wide: BoolArray | bool = False
     ) -> None:
-        """Let answers wait for `due`: part `part` of the sums of `row`, with the heads at `template`."""
+        """Queue answers for `due`: part `part` of the sums of `row`, with the heads at `template`."""
         if row.size:
             answers = np.empty(len(row), ANSWER)
             answers["row"], answers["tree"], answers["template"], answers["part"] = row, tree, template, part
@@ -350,7 +350,7 @@ class Servers:
             self.waiting.append(answers)
 
     def due(self, now: float) -> Outgoing | None:
-        """The answers to be sent at `now`, which is as soon as they are asked for; `note` must hear of them."""
+        """Return the answers that are due, which is at once; `note` must be called with the accepted ones."""
         _ = now
         if not self.waiting:
             return None
@@ -364,7 +364,7 @@ class Servers:
         return Outgoing(self.heads(self.chosen), self.words(self.chosen), rows, counts, self.members.width)
 
     def next_due(self) -> float:
-        """When there are answers to be sent, unless packets come: at once, or never."""
+        """The time of the next answer, unless packets arrive: at once, or never."""
         return -np.inf if self.waiting else np.inf
 
     def note(self, counts: IntArray, accepted: IntArray) -> None:
@@ -373,7 +373,7 @@ class Servers:
         self.waiting = [rest for rest in (refused, self.later) if rest.size]
 
     def heads(self, answers: NDArray[np.void]) -> Frames:
-        """The heads of answers, (answers,), complete."""
+        """The complete heads of answers, (answers,)."""
         row, tree = answers["row"], answers["tree"]
         heads = pick(self.answer_heads.heads, answers["template"])
         ina = heads["ina"]
@@ -395,7 +395,7 @@ class Servers:
     # -- what is measured
 
     def ingress(self, job_index: int) -> dict[str, int]:
-        """Gradient bytes that each PS of a job received since this was asked last."""
+        """Gradient bytes that each PS of a job received since the last call."""
         of, server = self.layout.trees_of(job_index), self.layout.trees.server
         frames = (self.ingress_frames - self.ingress_before)[of]
         self.ingress_before[of] += frames
@@ -403,10 +403,10 @@ class Servers:
         return {self.layout.hosts[host].name: int(totals[host]) for host in np.unique(server[of])}
 
     def take_wrong(self, job_index: int) -> str:
-        """Which packets of a job said a wrong number of workers since this was asked last; empty if none."""
+        """A text about packets of a job with a wrong number of workers since the last call; empty if there are none."""
         return self.miscounts.take(job_index)
 
-    # -- who is missing
+    # -- missing workers
 
     def absent(self, tree: int, fragment: int) -> list[str]:
         """The workers that the sum of a fragment does not cover yet."""
@@ -416,14 +416,14 @@ class Servers:
 
 
 def starts_group(row: IntArray) -> BoolArray:
-    """Which elements of a sorted array differ from the one before them; the first does."""
+    """Whether each element of a sorted array differs from the one before it; the first does."""
     return np.concatenate(([True], row[1:] != row[:-1]))
 
 
 def without_overlap(row: IntArray, members: BoolArray) -> Iterator[BoolArray]:
-    """Masks that partition packets sorted by row, so that under one mask those of a row cover different workers.
+    """Yield masks that partition packets sorted by row, so that under one mask a row's packets cover different workers.
 
-    Nearly always that is one mask. Where packets of a row overlap, the first mask has the first packet of each row, the
+    This is nearly always one mask. If packets of a row overlap, the first mask has the first packet of each row, the
     second mask the second, and so on.
     """
     first = starts_group(row)

@@ -1,8 +1,8 @@
-"""A plan as arrays: its trees, and its streams, in the order in which endpoints work on them.
+"""A plan as arrays: its trees and streams, in the order in which endpoints process them.
 
-A stream is what one worker sends along one tree. Its fragments, and those of a tree, have
-consecutive rows in flat arrays, so that whole batches of packets of many hosts are one NumPy
-operation: fragment i of stream f has the row `streams.first_row[f] + i % streams.room[f]`.
+A stream is the sequence of fragments that one worker sends along one tree. Its fragments, and those of a tree, have
+consecutive rows in flat arrays, so that whole batches of packets of many hosts are one NumPy operation: fragment i of
+stream f has the row `streams.first_row[f] + i % streams.room[f]`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArr
 from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Frames, Kind, head_of, new_frames
 
 PIECES = 3
-"""A stream whose gradient is held in pieces holds so many: one for what is on the way, one to go on with, and one that
-others may still ask for. A piece has at least a window of fragments, and at least `LEAST_PIECE` unless all streams
-together then hold more than `MOST_ROWS`, which are some 2.5 GB."""
+"""The number of pieces that a stream holds: one in flight, one to continue with, and one that others can still ask for.
+A piece has at least a window of fragments, and at least `LEAST_PIECE` unless all streams together would then hold more
+than `MOST_ROWS`, about 2.5 GB.
+"""
 LEAST_PIECE = 1024
 MOST_ROWS = 1 << 22
 MIN_IN_FLIGHT = 8
-"""A stream may have at least so many fragments on the way, however slow it is."""
+"""The least number of fragments in flight of a slow stream."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,10 @@ class Trees:
     """Arrays over trees, (trees,), sorted by `key`.
 
     `job`: the index of its job. `server`: the host of its PS. `stands_by`: the tree's root is a switch, and the PS sums
-    only what that cannot. `count`: its fragments, whose rows begin at `first_row`. `slots`: how many slots its
-    aggregators have for it, 0 without an aggregator. `shared`: other trees use these slots too, so a fragment's slot is
-    found by hashing. `counted`: its sums say how many workers are in them. `priority`: that of its packets. `key`:
-    `tree_key` of its job and tree number.
+    only fragments that the switch cannot. `count`: its fragments, whose rows begin at `first_row`. `slots`: the number
+    of its aggregators' slots for it, 0 without an aggregator. `shared`: other trees use these slots too, so a hash
+    decides a fragment's slot. `counted`: its sums state their number of workers. `priority`: that of its packets.
+    `key`: `tree_key` of its job and tree number.
     """
 
     job: IntArray
@@ -77,9 +78,9 @@ class Streams:
     """Arrays over streams, (streams,), sorted by host.
 
     `host`, `tree` and `job` are indices; `worker` counts within the job's workers. `label`: that of its packets.
-    `count`: its fragments. `room`: how many of them are held at once, in the rows from `first_row` on: all, or
-    `PIECES` times `piece`. `rate_fps`: the planned rate in fragments per second. `in_flight`: how many fragments may
-    await results at once.
+    `count`: its fragments. `room`: the number of them held at once, in the rows from `first_row` on: all, or `PIECES`
+    times `piece`. `rate_fps`: the planned rate in fragments per second. `in_flight`: the most fragments that await
+    results at once.
     """
 
     host: IntArray
@@ -97,7 +98,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class StreamLayout:
-    """Who sends what to whom in one run. Indices of hosts count in `hosts`, those of trees in `parts`."""
+    """The trees and streams of one run. Indices of hosts refer to `hosts`, those of trees to `parts`."""
 
     problem: Problem
     hosts: tuple[HostPort, ...]
@@ -107,7 +108,7 @@ class StreamLayout:
 
     @cached_property
     def stream_of(self) -> IntArray:
-        """The stream of each host and tree, (hosts, trees); -1 where the host is no worker of the tree."""
+        """The stream of each host and tree, (hosts, trees); -1 if the host is not a worker of the tree."""
         table = np.full((len(self.hosts), len(self.parts)), -1, np.int64)
         table[self.streams.host, self.streams.tree] = np.arange(len(self.streams.host))
         return table
@@ -139,7 +140,7 @@ class StreamLayout:
         return np.flatnonzero(self.trees.job == job_index)
 
     def tree_index(self, job: IntArray, tree: IntArray) -> IntArray:
-        """The index of the tree with each job number and tree number, (n,); -1 where the plan has none."""
+        """The index of the tree with each job number and tree number, (n,); -1 if the plan has none."""
         return index_of(self.trees.key, tree_key(job, tree))
 
 
@@ -154,18 +155,18 @@ def spread(key: IntArray, seq: IntArray) -> IntArray:
 
 
 def index_of(keys: IntArray, wanted: IntArray) -> IntArray:
-    """The place of each wanted number in ascending `keys`; -1 where they do not have it."""
+    """The place of each wanted number in ascending `keys`; -1 if it is missing."""
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[place] == wanted, place, -1)
 
 
 def tree_key(job: IntArray | int, tree: IntArray | int) -> IntArray:
-    """A number for a job number and a tree number, which sorts as these two do."""
+    """One number for a job number and a tree number that preserves their order."""
     return np.asarray(job, np.int64) << 16 | np.asarray(tree, np.int64)
 
 
 def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort], bounds: Bounds | None = None) -> StreamLayout:
-    """The arrays of a plan of trees. Raises `PlanError` for a tree without a PS, or a host that `hosts` lacks."""
+    """Return the arrays of a plan of trees. Raises `PlanError` for a tree without a PS, or a host not in `hosts`."""
     bounds, ports = bounds or Bounds(), ports_of(problem, hosts)
     parts = tuple(sorted(tree_parts(problem, plan), key=lambda part: int(tree_key(part.job.number, part.tree.number))))
     index = {host.name: number for number, host in enumerate(ports)}
@@ -174,7 +175,7 @@ def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort], bounds: Bou
 
 
 def ports_of(problem: Problem, hosts: Sequence[HostPort]) -> tuple[HostPort, ...]:
-    """Those of `hosts` that work or serve in a job. Raises `PlanError` for one that is not among them."""
+    """Return the ports of hosts that work or serve in a job. Raises `PlanError` for one that `hosts` lacks."""
     used = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
     ports = tuple(host for host in hosts if host.name in used)
     missing = used - {host.name for host in ports}
@@ -184,7 +185,7 @@ def ports_of(problem: Problem, hosts: Sequence[HostPort]) -> tuple[HostPort, ...
 
 
 def tree_parts(problem: Problem, plan: Plan) -> Iterator[TreePart]:
-    """Every tree that carries at least one fragment."""
+    """Yield every tree with at least one fragment."""
     ranges = fragment_ranges(problem, plan)
     indices = {job.number: index for index, job in enumerate(problem.jobs)}
     for planned in plan.trees:
@@ -260,13 +261,13 @@ def stream_arrays(
 
 
 def pieces(at_once: IntArray, count: IntArray) -> IntArray:
-    """How many fragments a piece of each stream has, (streams,), where it has `count`, and `at_once` may be sent."""
+    """The fragments in a piece of each stream, (streams,), which has `count` in all and `at_once` in flight."""
     piece: IntArray = np.maximum(at_once, LEAST_PIECE)
     return piece if np.minimum(PIECES * piece, count).sum() <= MOST_ROWS else at_once
 
 
 def in_flight(tree: AggregationTree, rate_fps: float, longest_s: float = IN_FLIGHT_S) -> int:
-    """Fragments that a stream may have on the way: what its rate needs, and never more than its slots."""
+    """The fragments that a stream can have in flight: as its rate needs, and never more than its slots."""
     needed = max(MIN_IN_FLIGHT, math.ceil(rate_fps * longest_s))
     return needed if tree.window is None else min(needed, tree.window)
 
@@ -274,13 +275,13 @@ def in_flight(tree: AggregationTree, rate_fps: float, longest_s: float = IN_FLIG
 # -- The heads of all packets that endpoints send: a gradient's for each stream, and those of results and notices.
 
 RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
-"""What a result or a notice is addressed to when all workers of a tree are meant."""
+"""The address of results and notices to all workers of a tree."""
 
 
 def gradient_heads(layout: StreamLayout, made: Callable[..., Frames] = new_frames) -> Frames:
-    """One head per stream, (streams,): complete but for flags, sequence number and slot.
+    """One head per stream, (streams,): complete except for flags, sequence number and slot.
 
-    `made` makes the frame of each; it takes what `new_frames` takes.
+    `made` makes each frame, with the parameters of `new_frames`.
     """
     streams = layout.streams
     heads = np.zeros(len(streams.host), BARE_FRAME)
@@ -301,11 +302,11 @@ def set_sequence(layout: StreamLayout, heads: Frames, rows: IntArray, stream: In
 
 
 class AnswerHeads:
-    """The heads of all that servers send, in the array `heads`, and at which index of it each is.
+    """The heads of all packets of servers in the array `heads`, and their indices.
 
     `heads[tree]` is the result to all workers of a tree, and `heads[notice[tree]]` the notice to all of them.
     `heads[result_to[stream]]` is the result to the worker of a stream alone, and `heads[ask[stream]]` the notice that
-    asks it for its fragment. All are complete but for sequence number, slot, part and the flag OVERFLOW of results.
+    asks it for its fragment. All are complete except for sequence number, slot, part and the flag OVERFLOW of results.
     """
 
     def __init__(self, layout: StreamLayout) -> None:
@@ -321,7 +322,7 @@ class AnswerHeads:
             ]
             for kind in (Kind.RESULT, Kind.NOTICE)
         )
-        # Without its type told, NumPy would make the fields' bytes those of this machine.
+        # Without an explicit type NumPy would convert the fields to this machine's byte order.
         self.heads: Frames = np.concatenate(to_all + notices + to_one + ask_one, dtype=BARE_FRAME)
         self.notice = len(trees) + np.arange(len(trees))
         self.result_to = 2 * len(trees) + np.arange(len(streams.host))

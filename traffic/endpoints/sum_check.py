@@ -1,7 +1,7 @@
-"""What is wrong with the sums of an iteration: elements that are not exact, wrong numbers of workers.
+"""The check of an iteration's sums: inexact elements, and wrong numbers of workers.
 
-An iteration is exact if every worker holds the exact sum in every element, and if every sum that the endpoints used
-says in its field `workers` how many workers it covers, or that it was not counted.
+An iteration is exact if every worker holds the exact sum in every element, and if the field `workers` of every sum that
+the endpoints used is the number of workers that it covers, or the value for uncounted sums.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from inakit.traffic.sockets.ports import BoolArray, IntArray
 from inakit.traffic.wire.packet_format import Frames
 
 NAMED = 5
-"""How many of the hosts with wrong sums are named."""
+"""The most hosts with wrong sums that a message names."""
 NOT_COUNTED = 0
-"""What sums say instead of a number of workers where the program does not count them, as `ina_hw`."""
+"""The field `workers` of sums if the program does not count workers, as `ina_hw`."""
 
 
 def is_miscounted(said: IntArray, covered: IntArray, counted: BoolArray) -> BoolArray:
-    """Which packets say another number of workers than they cover; all are (packets,).
+    """Whether each packet states a wrong number of workers; all are (packets,).
 
-    Sums of trees whose workers are not `counted` may say so instead.
+    Sums of trees whose workers are not `counted` can state `NOT_COUNTED` instead.
     """
     wrong: BoolArray = (said != covered) & (counted | (said != NOT_COUNTED))
     return wrong
@@ -34,7 +34,7 @@ def is_miscounted(said: IntArray, covered: IntArray, counted: BoolArray) -> Bool
 
 @dataclass(frozen=True)
 class Held:
-    """Sums of a tree's fragments, from fragment `first` of the tree on, that a host holds, and what they should be.
+    """Sums of a tree's fragments, from fragment `first` of the tree on, that a host holds, and the expected ones.
 
     `sums` and `expected` are (fragments, values).
     """
@@ -57,7 +57,7 @@ class Held:
 
 
 class WrongSums:
-    """What is wrong with a job's sums, piece by piece: `note` hears of each piece, `text` says it in words."""
+    """The wrong sums of a job: `note` checks them piece by piece, `text` describes them."""
 
     def __init__(self) -> None:
         self.wrong: dict[tuple[int, int], BoolArray] = {}
@@ -65,7 +65,7 @@ class WrongSums:
         self.first = ""
 
     def note(self, held: Held) -> None:
-        """Compare what a host holds with what it should hold."""
+        """Compare the sums that a host holds with the expected ones."""
         if np.array_equal(held.sums, held.expected):
             return
         place = held.part.tree.number, held.first
@@ -74,7 +74,7 @@ class WrongSums:
         self.first = self.first or held.first_wrong()
 
     def text(self) -> str:
-        """How many elements are wrong, where, and the first of them; empty where all are exact."""
+        """A text with the number of wrong elements, their hosts, and the first one; empty if all are exact."""
         if not self.wrong:
             return ""
         elements = sum(int(mask.sum()) for mask in self.wrong.values())
@@ -86,7 +86,7 @@ class WrongSums:
 
 
 def wrong_sums(held: Iterable[Held]) -> str:
-    """What is wrong with all that hosts hold, in words; empty where all is exact."""
+    """A text about wrong sums of all hosts; empty if all are exact."""
     found = WrongSums()
     for each in held:
         found.note(each)
@@ -99,7 +99,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def at_hosts(hosts: Iterable[str]) -> str:
-    """How many hosts, and the names of the first."""
+    """The number of hosts, and the names of the first ones."""
     names = list(dict.fromkeys(hosts))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{counted(len(names), 'host')} ({', '.join(names[:NAMED])}{more})"
@@ -107,7 +107,7 @@ def at_hosts(hosts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Miscount:
-    """The first sum of a tree that says a wrong number of workers: `said` instead of `covered`."""
+    """The first sum of a tree with a wrong number of workers: `said` instead of `covered`."""
 
     label: int
     fragment: int
@@ -116,7 +116,7 @@ class Miscount:
 
 
 class Miscounts:
-    """By tree, how many sums said a wrong number of workers, and the first of them."""
+    """The number of sums with a wrong number of workers, by tree, and the first of them."""
 
     def __init__(self, layout: StreamLayout) -> None:
         self.layout = layout
@@ -124,7 +124,7 @@ class Miscounts:
         self.first: dict[int, Miscount] = {}
 
     def note(self, wrong: BoolArray, heads: Frames, tree: IntArray, fragment: IntArray, covered: IntArray) -> None:
-        """Take in the packets under the mask `wrong`, of which each in truth has `covered` so many workers."""
+        """Note the packets under the mask `wrong`, which really cover `covered` workers."""
         ina = heads["ina"]
         for at in np.flatnonzero(wrong).tolist():
             found = Miscount(int(ina["label"][at]), int(fragment[at]), int(ina["workers"][at]), int(covered[at]))
@@ -132,7 +132,7 @@ class Miscounts:
         self.counts += np.bincount(tree[wrong], minlength=len(self.counts))
 
     def take(self, job_index: int) -> str:
-        """What was found in a job's sums since this was asked last; empty where all counts are right."""
+        """A text about wrong counts in a job's sums since the last call; empty if all are right."""
         trees = self.layout.trees_of(job_index)
         number = int(self.counts[trees].sum())
         found = {tree: self.first.pop(tree) for tree in trees.tolist() if tree in self.first}
@@ -145,7 +145,7 @@ class Miscounts:
 
 
 def described(part: TreePart, miscount: Miscount) -> str:
-    """Which sum, of whom, and both numbers."""
+    """A text with the sum, its sender, and both numbers."""
     tree = part.tree
     if miscount.label in tree.aggregator_of:
         sender = f"switch {tree.aggregator_of[miscount.label].switch}"

@@ -1,4 +1,4 @@
-"""The windows of streams: how many fragments each may have on the way, and what makes that more or less."""
+"""The windows of streams: the limits of their fragments in flight, and the rules that change them."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ import numpy as np
 from inakit.traffic.endpoints.streams import StreamLayout, Streams
 from inakit.traffic.sockets.ports import FloatArray, IntArray
 
-# -- Sliding windows of senders: additive increase, multiplicative decrease, as the papers give it.
+# -- Sliding windows of senders: additive increase, multiplicative decrease, as in the papers.
 #
-# P4INC-AOI (section VI-B) describes one window per worker. It grows by a fragment per result up to a threshold, and
-# by a fragment per window beyond it; a notice with ECN halves the window and its threshold. ATP, from which this
-# comes, also halves when three results of newer fragments tell of a loss. Where a plan has shared out the links
-# already, a window that was halved grows back by a fragment per result all the way.
+# P4INC-AOI (section VI-B) describes one window per worker. It grows by a fragment per result up to a threshold, and by
+# a fragment per window beyond it; a notice with ECN halves the window and its threshold. ATP, on which this is
+# modelled, also halves when three results of newer fragments indicate a loss. If a plan has divided the links already,
+# a window that was halved grows back by a fragment per result all the way.
 #
-# Where the root is a switch, which answers only the worker that asks, a timeout halves no window: one lost packet times
-# out all workers of its tree, and most fragments of many workers lose one. A PS cannot tell who asks for a kept sum and
-# answers all; full windows of timeouts would fill its link. PANAMA's windows follow marks of congestion, as DCTCP's
-# do (Alizadeh et al., SIGCOMM 2010), and not timeouts.
+# If the root is a switch, which answers only the worker that asks, a timeout halves no window: one lost packet causes
+# timeouts of all workers of its tree, and with many workers most fragments lose a packet. A PS cannot tell who asks for
+# a kept sum and answers all; full windows of timeouts would fill its link. PANAMA's windows follow marks of congestion,
+# as DCTCP's do (Alizadeh et al., SIGCOMM 2010), and not timeouts.
 
 LEAST_WINDOW = 2
 MAX_BACKOFF = 6
-"""A timeout is doubled at most this often."""
+"""The most doublings of a timeout."""
 NEWEST = 1 / 16
-"""The part of the newest window in the share of marks that windows follow, DCTCP's g."""
+"""The weight of the newest window in the smoothed share of marks, DCTCP's g."""
 
 
 @dataclass(frozen=True)
 class WindowRule:
-    """How a sender reacts to results that overtake others, and how its window recovers.
+    """A sender's reaction to overtaking results, and the recovery of its window.
 
-    `gap`: a fragment is taken for lost when so many newer ones have their result. `yields`: such a loss is a sign of
+    `gap`: a fragment counts as lost when this many newer ones have their result. `yields`: such a loss is a sign of
     congestion, so it halves the window. `returns`: a halved window keeps its threshold, and so grows by a fragment per
-    result all the way. `heeds`: after each window of results it shrinks by half of the share that is marked. `keeps`: a
-    timeout is a sign of congestion only for a fragment that goes directly to the PS, past all sums.
+    result all the way. `heeds`: after each window of results it shrinks by half of the marked share. `keeps`: a timeout
+    is a sign of congestion only for a fragment that goes directly to the PS, past all sums.
     """
 
     gap: int
@@ -55,7 +55,7 @@ RULE_OF_POLICY = {"switchml": SWITCHML, "atp": ATP, "esa": ATP, "p4inc-aoi": P4I
 
 
 def rule_of(policy: str) -> WindowRule:
-    """The rule of a slot policy: its paper's, else one for plans that leave no link congested."""
+    """The rule of a slot policy: its paper's, else the rule for plans without congested links."""
     return RULE_OF_POLICY.get(policy, PLANNED)
 
 
@@ -65,29 +65,29 @@ def rules_of(layout: StreamLayout) -> list[WindowRule]:
 
 
 def crowds(streams: Streams) -> IntArray:
-    """How many workers each stream's tree has, (streams,)."""
+    """The number of workers of each stream's tree, (streams,)."""
     crowd: IntArray = np.bincount(streams.tree)[streams.tree]
     return crowd
 
 
 def fair_shares(streams: Streams, timeout_s: float) -> FloatArray:
-    """How many fragments each worker may send in a timeout, (streams,), so that all together keep to their tree's rate.
+    """The fragments that each worker can send in a timeout, (streams,), so that all together keep their tree's rate.
 
-    That holds even when nothing is summed on the way. The least share is 1 / 2**`MAX_BACKOFF`, since a timeout that is
-    doubled so often is the longest there is.
+    This holds even if no switch sums. The least share is 1 / 2**`MAX_BACKOFF`, as timeouts are doubled at most this
+    often.
     """
     fair = streams.rate_fps * timeout_s / crowds(streams)
     return np.maximum(fair, 1 / (1 << MAX_BACKOFF))
 
 
 def least_windows(streams: Streams, fair: FloatArray) -> FloatArray:
-    """To how few fragments each stream's window may shrink, (streams,)."""
+    """The least window of each stream in fragments, (streams,)."""
     return np.minimum(np.maximum(fair, LEAST_WINDOW), streams.in_flight)
 
 
 def backoffs(least: FloatArray, fair: FloatArray) -> IntArray:
-    """How often each stream's timeout may double, (streams,): until its least window sends no more than `fair`."""
-    # The exponent is exact; a logarithm is rounded in another way on processors with other vector instructions.
+    """The most doublings of each stream's timeout, (streams,), with which its least window sends at most `fair`."""
+    # The exponent is exact; the rounding of a logarithm depends on the processor's vector instructions.
     mantissa, exponent = np.frexp(least / fair)
     doublings: IntArray = np.clip(exponent - (mantissa == 0.5), 1, MAX_BACKOFF).astype(np.int64)
     return doublings
@@ -96,9 +96,9 @@ def backoffs(least: FloatArray, fair: FloatArray) -> IntArray:
 class Windows:
     """The windows of all streams, arrays (streams,) in fragments.
 
-    `size` is between `least` and `limit`, which is what slots and rates allow. `cut_at`: when a window was halved last,
-    in seconds of the ports' clock. `share`: the smoothed share of results that are marked, of those `seen` and `marked`
-    in the last window.
+    `size` is between `least` and `limit`, which slots and rates set. `cut_at`: the time of the last halving, in seconds
+    of the ports' clock. `share`: the smoothed share of results that are marked, of those `seen` and `marked` in the
+    last window.
     """
 
     def __init__(self, limit: IntArray, least: FloatArray, rules: Sequence[WindowRule]) -> None:
@@ -116,14 +116,14 @@ class Windows:
         return self.size.astype(np.int64)
 
     def grow(self, streams: IntArray, results: IntArray) -> None:
-        """Let windows grow: `results[i]` results have come to `streams[i]`."""
+        """Grow windows: `streams[i]` got `results[i]` results."""
         size, threshold = self.size[streams], self.threshold[streams]
         steady = size >= threshold
         grown = np.where(steady, size + results / size, np.minimum(size + results, threshold))
         self.size[streams] = np.minimum(grown, self.limit[streams])
 
     def heed(self, streams: IntArray, results: IntArray, marked: IntArray) -> None:
-        """Let windows follow marks: `results[i]` results have come to `streams[i]`, of which `marked[i]` are marked."""
+        """Adapt windows to marks: `streams[i]` got `results[i]` results, of which `marked[i]` are marked."""
         self.seen[streams] += results
         self.marked[streams] += marked
         due = streams[self.heeds[streams] & (self.seen[streams] >= self.size[streams])]

@@ -1,7 +1,7 @@
-"""The workers of a run: their gradients, cut into fragments, the sums that came back, and what results and notices say.
+"""The workers of a run: their gradients in fragments, the sums that came back, and the decoding of results and notices.
 
-Large gradients are held and checked in pieces: when a worker has the sums of a piece, the next piece takes the place
-of an older one.
+Large gradients are held and checked in pieces: when a worker has the sums of a piece, the next piece replaces an older
+one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
 from inakit.traffic.wire.packet_format import Flag, Kind, pick
 
 NEVER = np.iinfo(np.int64).max
-"""A base that no stream reaches."""
+"""A base for streams that never turn."""
 
 
 class Expected:
-    """The exact sums of a piece of a tree, (fragments, values), and how many streams are still to be compared."""
+    """The exact sums of a piece of a tree, (fragments, values), and the number of streams still to be compared."""
 
     def __init__(self, shape: tuple[int, int], streams: int) -> None:
         self.sums = np.zeros(shape, np.int64)
@@ -40,10 +40,10 @@ class WorkerMemory:
     """Arrays over rows, the fragments of all streams that are held at once.
 
     `gradients` (rows, values) are big-endian, as they are sent. Of results, `low` and `high` (rows, values) are the low
-    and high 32 bits, `parts` says which of these have come (`WHOLE`: both), and `wide` whether a sum needs more than 32
-    bits. By stream: `loaded`, how many of its fragments have been loaded in this iteration, and `checked`, how many of
-    its results have been compared with the exact sums; `turn_at`, at which base its oldest piece gives way to the next
-    one. Between two iterations of a job its gradients belong to the thread that loads the next ones.
+    and high 32 bits, `parts` the arrived ones of these (`WHOLE`: both), and `wide` whether a sum needs more than 32
+    bits. By stream: `loaded`, the number of its fragments loaded in this iteration, and `checked`, the number of its
+    results compared with the exact sums; `turn_at`, the base at which the next piece replaces its oldest one. Between
+    two iterations of a job its gradients belong to the thread that loads the next ones.
     """
 
     def __init__(self, layout: StreamLayout) -> None:
@@ -67,7 +67,7 @@ class WorkerMemory:
     # -- gradients
 
     def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
-        """Take in the gradients of a job's next iteration. The results of the last one stay until `begin`."""
+        """Load the gradients of a job's next iteration. The results of the last one stay until `begin`."""
         job, of = self.layout.problem.jobs[job_index], self.layout.streams_of(job_index)
         source: Parts = (
             gradients if isinstance(gradients, Piecewise) else HeldGradients.of_all(gradients, job, iteration)
@@ -83,7 +83,7 @@ class WorkerMemory:
                 self.load_piece(stream)
 
     def load_piece(self, stream: int) -> slice:
-        """Load the next piece of a stream's gradient, and return the rows that it has."""
+        """Load the next piece of a stream's gradient, and return its rows."""
         streams, first = self.layout.streams, int(self.loaded[stream])
         tree = int(streams.tree[stream])
         part, width = self.layout.parts[tree], self.gradients.shape[1]
@@ -103,7 +103,7 @@ class WorkerMemory:
         return rows
 
     def turn(self, stream: int) -> slice:
-        """Check a stream's oldest piece, put the next one in its place, and return the rows of that."""
+        """Check a stream's oldest piece, replace it by the next one, and return the next one's rows."""
         self.give_up_piece(stream)
         rows = self.load_piece(stream)
         self.parts[rows], self.wide[rows] = 0, False
@@ -112,7 +112,7 @@ class WorkerMemory:
         return rows
 
     def give_up_piece(self, stream: int) -> None:
-        """Compare the results of a stream's oldest piece, which are not needed any more."""
+        """Compare the results of a stream's oldest piece, which are no longer needed."""
         place = int(self.layout.streams.tree[stream]), int(self.checked[stream])
         self.wrong_sums[int(self.layout.streams.job[stream])].note(self.held(stream, place[1]))
         self.checked[stream] += self.layout.streams.piece[stream]
@@ -129,9 +129,9 @@ class WorkerMemory:
     # -- results
 
     def store(self, rows: IntArray, values: NDArray[np.int32], part: IntArray, wide: BoolArray) -> None:
-        """Keep results, (rows, values), for `rows`.
+        """Store results, (rows, values), for `rows`.
 
-        Where `wide`, a result comes in two parts, of which this is `part`: 0 has the low words, 1 the high words.
+        A `wide` result comes in two parts: `part` 0 has the low words, 1 the high words.
         """
         if not wide.any():
             self.low[rows] = values
@@ -143,7 +143,7 @@ class WorkerMemory:
         np.bitwise_or.at(self.parts, rows, np.where(wide, 1 << part, WHOLE).astype(np.uint8))
 
     def store_wide(self, rows: IntArray, values: NDArray[np.int32], part: IntArray) -> None:
-        """Keep those parts of wide results that have the high words; `part` is 1 for these."""
+        """Store the high words of wide results, where `part` is 1."""
         if self.high is None:
             self.high = np.zeros(self.low.shape, np.int32)
         self.wide[rows] = True
@@ -161,10 +161,10 @@ class WorkerMemory:
         """The results of all fragments of a stream that are held whole, (fragments, values)."""
         return self.sums(self.layout.rows_from(stream, 0, int(self.layout.streams.count[stream])))
 
-    # -- are they exact?
+    # -- the check of sums
 
     def wrong(self, job_index: int) -> str:
-        """Which sums that workers of the job hold are not exact; empty where all are. All results must have come."""
+        """A text about inexact sums of the job's workers; empty if all are exact. All results must have arrived."""
         found, streams = deepcopy(self.wrong_sums[job_index]), self.layout.streams
         for stream in self.layout.streams_of(job_index).tolist():
             for first in range(self.checked[stream], streams.count[stream], streams.piece[stream]):
@@ -172,7 +172,7 @@ class WorkerMemory:
         return found.text()
 
     def held(self, stream: int, first: int) -> Held:
-        """The results of the piece of a stream that begins with fragment `first`; all of them must have come."""
+        """The results of the piece of a stream that begins with fragment `first`; all of them must have arrived."""
         streams, tree = self.layout.streams, int(self.layout.streams.tree[stream])
         rows = self.layout.rows_from(stream, first, min(int(streams.piece[stream]), int(streams.count[stream]) - first))
         assert (self.parts[rows] == WHOLE).all(), "sums are compared when all results are there"
@@ -199,7 +199,7 @@ def padded(values: NDArray[np.integer], count: int, width: int) -> NDArray[np.in
     return np.pad(values, (0, count * width - len(values))).reshape(count, width)
 
 
-# -- What the sender of a run is told about workers.
+# -- The workers' parts of a run's sender.
 
 ECN, OVERFLOW, RETRANSMITTED = (int(flag) for flag in (Flag.ECN, Flag.OVERFLOW, Flag.RETRANSMITTED))
 NOTICE, RESULT = int(Kind.NOTICE), int(Kind.RESULT)
@@ -214,8 +214,8 @@ def worker_sender(layout: StreamLayout, memory: WorkerMemory, options: WorkerOpt
 class GradientSource:
     """The `Source` of workers: gradients that a `WorkerMemory` holds.
 
-    `heads`: by row, the head that a fragment is sent with. A head is complete when its iteration begins, so that
-    sending it takes no more work.
+    `heads`: by row, the head of a fragment. A head is completed when its iteration begins, so that sending needs no
+    more work.
     """
 
     def __init__(self, layout: StreamLayout, memory: WorkerMemory) -> None:
@@ -225,7 +225,7 @@ class GradientSource:
 
     @property
     def parts(self) -> NDArray[np.uint8]:
-        """Which parts of each row's result have come."""
+        """The arrived parts of each row's result."""
         return self.memory.parts
 
     def begin(self, job_index: int) -> None:
@@ -240,9 +240,9 @@ class GradientSource:
         self.heads["ina"]["flags"][rows] = 0
 
     def turn(self, progress: StreamProgress) -> Iterator[IntArray]:
-        """Where gradients are held in pieces, put new pieces in the place of those that nobody needs any more.
+        """Replace pieces of gradients that are no longer needed by new ones.
 
-        A stream whose next iteration has been loaded and not begun still has the base of its last one: it waits.
+        A stream whose next iteration is loaded but not begun still has the base of its last one: it waits.
         """
         while (due := progress.active & (progress.base >= self.memory.turn_at)).any():
             for stream in np.flatnonzero(due).tolist():
@@ -251,7 +251,7 @@ class GradientSource:
                 yield np.arange(rows.start, rows.stop)
 
     def end(self, streams: IntArray) -> None:
-        """Nothing: all fragments of the iteration have been sent."""
+        """Do nothing: all fragments of the iteration have been sent."""
 
     def outgoing(
         self, batch: Batch, rows: IntArray, direct: BoolArray, progress: StreamProgress
@@ -266,7 +266,7 @@ class GradientSource:
 
 
 class ResultDecoder:
-    """The `Decoder` of workers. Results are stored and acknowledge; notices tell of congestion, or ask for fragments.
+    """The `Decoder` of workers. Results are stored and acknowledged; notices report congestion or ask for fragments.
 
     One result goes to all workers of a tree.
     """
@@ -279,7 +279,7 @@ class ResultDecoder:
         self.tree_size = np.array([len(part.tree.workers) for part in layout.parts], np.int64)
 
     def decode(self, packets: Packets, tree: IntArray, stream: IntArray, sender: Sender, now: float) -> None:
-        """Take in results and notices."""
+        """Decode results and notices."""
         ina, progress = packets.heads["ina"], sender.progress
         fragment = (ina["seq"] - progress.first_seq[stream]) & 0xFFFFFFFF
         sent = (progress.held[stream] <= fragment) & (fragment < progress.next[stream])

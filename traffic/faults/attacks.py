@@ -1,7 +1,7 @@
-"""Hostile hosts: the attacks by name, each of which makes one frame out of what the host knows, and what they send.
+"""Hostile hosts: the attacks by name, each of which makes one frame from the host's knowledge, and their traffic.
 
-A hostile host knows everything about its victim: the plan, the headers, the gradients. It has only its own port: what
-it sends cannot come from where another host's packets come from.
+A hostile host knows everything about its victim: the plan, the headers, the gradients. It has only its own port: its
+packets cannot enter the network at another host's port.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from inakit.traffic.wire.packet_format import (
     pick,
 )
 
-# -- Hostile hosts: which attacks one can carry out against a job, and what it then sends during a run.
+# -- Hostile hosts: the possible attacks of a host against a job, and its frames during a run.
 
 DIFFERENT_FRAMES = 2000
-"""Of how many different gradients of a worker a hostile host knows."""
+"""The number of different gradients of a worker that a hostile host knows."""
 LONGEST = 1400
-"""No frame of an attack is longer, in bytes."""
+"""The longest frame of an attack, in bytes."""
 VLAN_TAG = bytes.fromhex("81000007")
 NO_OPERATION = bytes([1] * 4)
 """Options of IPv4."""
 
 
 class Knowledge:
-    """What a hostile host knows: frames that a job's workers and servers send, and what it sends as a worker itself.
+    """A hostile host's knowledge: frames of a job's workers and servers, and its own frames as a worker.
 
     `gradients` are frames of the job's workers, `own` those of the host itself, `answers` results and notices of the
-    job's servers; `labels` are those of the job's trees. Beyond `last_seq` no job has a fragment.
+    job's servers; `labels` are those of the job's trees. No job has a fragment beyond `last_seq`.
     """
 
     def __init__(self, layout: StreamLayout, host: str, job: int, random: Random) -> None:
@@ -60,7 +60,7 @@ class Knowledge:
         self.last_seq = max(part.count * part.job.iterations for part in parts)
 
     def frames_of(self, streams: Sequence[int]) -> Frames:
-        """Some frames that streams send in the first iteration, bit by bit: (frames,), none of no streams."""
+        """Some frames that streams send in the first iteration, unchanged: (frames,), empty without streams."""
         if not streams:
             return np.zeros(0, FRAME)
         layout, rows = self.layout, np.arange(DIFFERENT_FRAMES)
@@ -86,7 +86,7 @@ class Knowledge:
         frame["values"][0] = np.frombuffer(self.random.randbytes(4 * FRAGMENT.values), ">i4")
 
     def any_address(self, frame: Frames, end: str) -> None:
-        """Let a frame come from (`end` "src"), or go to ("dst"), a host at random."""
+        """Set a frame's source (`end` "src") or destination ("dst") to a random host."""
         host = self.random.choice(self.layout.hosts)
         frame["ethernet"][end][0] = mac_bytes(host.mac)
         frame["ipv4"][end][0] = int.from_bytes(bytes(map(int, host.ipv4.split("."))), "big")
@@ -106,7 +106,7 @@ def on_wire(frame: Frames) -> bytes:
 
 
 def replay(known: Knowledge) -> bytes:
-    """A frame that a worker of the job sends, bit by bit."""
+    """A frame of a worker of the job, unchanged."""
     return on_wire(known.one(known.gradients))
 
 
@@ -146,7 +146,7 @@ def flood(known: Knowledge) -> bytes:
 
 
 def disguise(known: Knowledge) -> bytes:
-    """A forged packet in a frame that switches do not take for INA, and that a careless host might take for it."""
+    """A forged packet in a frame that switches do not treat as INA, but a careless host might."""
     frame = known.random.choice((spoof, forge))(known)
     return known.random.choice(DISGUISES)(frame)
 
@@ -161,7 +161,7 @@ def malform(known: Knowledge) -> bytes:
 def abuse(known: Knowledge) -> bytes:
     """A fragment beyond the last of the host's own job, under its own label, so that switches admit it at its port.
 
-    It may take slots and keep them, have the highest priority, claim to be a partial sum, go anywhere and be too long.
+    It can occupy slots, have the highest priority, claim to be a partial sum, go anywhere and be too long.
     """
     frame, random = known.one(known.own), known.random
     ina = frame["ina"]
@@ -198,7 +198,7 @@ def insert(frame: bytes, at: int, data: bytes) -> bytes:
 
 TAG_AT, IPV4_AT = offset_of("ethernet", "ethertype"), offset_of("ipv4")
 FRAGMENT_AT, PROTOCOL_AT = offset_of("ipv4", "ip_flags_fragment_offset"), offset_of("ipv4", "protocol")
-"""Offsets in a frame, in bytes, of what switches look at to tell INA packets from others."""
+"""Offsets in a frame, in bytes, of the fields by which switches recognise INA packets."""
 DISGUISES: Sequence[Callable[[bytes], bytes]] = (
     lambda frame: put(frame, FRAGMENT_AT, b"\x00\x01"),  # a later fragment of a packet
     lambda frame: put(frame, FRAGMENT_AT, b"\x3f\xff"),
@@ -229,17 +229,18 @@ class Attack:
 def possible_attacks(problem: Problem, host: str, job: int, wanted: Collection[str] = ()) -> tuple[str, ...]:
     """The kinds of attack that a host can carry out against a job; if some are `wanted`, those of them.
 
-    Raises `InputError` for an unknown one, for a host that has a part in the job and for one that lacks a job.
+    Raises `InputError` for an unknown kind, for a host that takes part in the job, and for `abuse` by a host without
+    another job.
     """
     for name in wanted:
         if name not in ATTACKS:
             raise unknown_name("attack", name, ATTACKS)
     parts = {each.number: {*each.workers, *each.servers} for each in problem.jobs}
     if host in parts[job]:
-        raise InputError(f"host '{host}' has a part in job {job}, whose sums it may set as it likes: choose another")
+        raise InputError(f"host '{host}' takes part in job {job} and can set its sums at will: choose another host")
     is_worker = any(host in each.workers for each in problem.jobs)
     if "abuse" in wanted and not is_worker:
-        raise InputError(f"host '{host}' is no worker of another job, whose labels it could abuse: leave 'abuse' out")
+        raise InputError(f"host '{host}' is no worker of another job, whose labels it could abuse: omit 'abuse'")
     return tuple(kind for kind in ATTACKS if kind in (wanted or ATTACKS) and (is_worker or kind != "abuse"))
 
 
@@ -253,7 +254,7 @@ def hostile_frames(layout: StreamLayout, attack: Attack, seed: int, count: int =
 def hostile_traffic(
     hosts: Sequence[HostPort], layout: StreamLayout, attacks: Sequence[Attack], seed: int = 0
 ) -> Iterator[RepeatedFrames]:
-    """What the hosts of all attacks send."""
+    """Yield the traffic of all attacks."""
     port_of = {host.name: host for host in hosts}
     for attack in attacks:
         frames = hostile_frames(layout, attack, seed)

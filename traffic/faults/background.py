@@ -16,21 +16,21 @@ from inakit.traffic.sockets.packet_sockets import open_sink
 from inakit.traffic.sockets.ports import HostPort, RepeatedFrames
 from inakit.traffic.sockets.tcpreplay import check_tcpreplay, end, repeat_without_end
 
-# -- Frames that real hosts send over and over: tcpreplay in their namespaces, and sinks for what nobody listens to.
+# -- Frames that real hosts send repeatedly: tcpreplay in their namespaces, and sinks for them.
 
 DISCARD_PORT = 9
-"""UDP's port for what is to be thrown away."""
+"""UDP's discard port."""
 FRAMES_PER_LOOP = 100
-"""tcpreplay sends a pcap of at least so many frames again and again: to begin anew takes it time."""
+"""The least number of frames in a pcap that tcpreplay repeats: starting over takes it time."""
 QUIET_S, MOST_WAITS = 0.05, 40
-"""A host to which nothing has come for so long is drained; it is looked at no more often than that."""
+"""The interval of looking at a host; it is drained if nothing has arrived in an interval."""
 
 
 @contextmanager
 def repeating(traffic: Sequence[RepeatedFrames]) -> Iterator[None]:
     """Send all of the traffic until the end of the block.
 
-    Raises `MachineError` without tcpreplay, `RunError` if some of it has ended by itself.
+    Raises `MachineError` without tcpreplay, `RunError` if a sender has ended by itself.
     """
     from scapy.utils import RawPcapWriter  # noqa: PLC0415, it takes long to import
 
@@ -55,7 +55,7 @@ def repeating(traffic: Sequence[RepeatedFrames]) -> Iterator[None]:
 def drain(host: HostPort) -> None:
     """Wait until nothing more arrives at a host, for about two seconds at most.
 
-    Queues of full links may still hold packets. Those would find no sink at the host, whose kernel would answer them.
+    Queues of full links can still hold packets. Without a sink at the host its kernel would answer them.
     """
     before = -1
     for _ in range(MOST_WAITS):
@@ -73,7 +73,7 @@ HEADERS_BYTES = 14 + 20 + 8
 
 
 def background_traffic(hosts: Sequence[HostPort], flows: Sequence[Flow]) -> Iterator[RepeatedFrames]:
-    """What the sources of flows send."""
+    """Yield the frames of the flows' sources."""
     port_of = {host.name: host for host in hosts}
     for flow in flows:
         source, destination = port_of[flow.source], port_of[flow.destination]

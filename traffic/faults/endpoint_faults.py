@@ -1,6 +1,6 @@
 """Faults at the endpoints of a run: hosts that fall silent or send packets twice, and workers slower than planned.
 
-Faults of links, which befall packets on their way, are those of switches (`p4/faults.p4`).
+Faults of links, which affect packets on their way, are implemented in switches (`p4/faults.p4`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from inakit.traffic.endpoints.streams import StreamLayout
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets, Ports, is_prefix
 
 SLOWEST = 0.05
-"""The least share of its planned rate that a straggler sends at."""
+"""A straggler's least share of its planned rate."""
 
 DIGITS = 9
 """Digits of a straggler's share: C libraries give its logarithm and sine with different last digits."""
@@ -26,7 +26,7 @@ DIGITS = 9
 
 @dataclass(frozen=True)
 class Stragglers:
-    """Workers' shares of their planned rates: normally distributed, cut off at 1 and `SLOWEST` (GOAT, section IV-C).
+    """Workers' shares of their planned rates: normally distributed, clipped to `SLOWEST` to 1 (GOAT, section IV-C).
 
     GOAT's mean is the planned rate; its spread is 0.2.
     """
@@ -44,7 +44,7 @@ class Stragglers:
 
 
 def with_shares(layout: StreamLayout, shares: Mapping[str, float]) -> StreamLayout:
-    """The layout with each worker's rate multiplied by its share; that of a worker without a share stays."""
+    """Return the layout with each worker's rate multiplied by its share; workers without a share keep their rates."""
     of_host = np.array([shares.get(host.name, 1.0) for host in layout.hosts])
     streams = replace(layout.streams, rate_fps=layout.streams.rate_fps * of_host[layout.streams.host])
     return replace(layout, streams=streams)
@@ -53,9 +53,9 @@ def with_shares(layout: StreamLayout, shares: Mapping[str, float]) -> StreamLayo
 class FaultyPorts:
     """`Ports` of hosts of which some are silent for a time, and some send packets twice.
 
-    A silent host neither sends nor hears: packets that come to it meanwhile are lost. `doubled` has the share of a
-    host's packets that it sends twice, by its name. To be read, (hosts,): `doubled`, how many packets each has sent
-    twice; `unheard`, how many it has lost.
+    A silent host neither sends nor receives: packets that arrive meanwhile are lost. `doubled` has the share of a
+    host's packets that it sends twice, by its name. Results, (hosts,): `doubled`, the number of packets that each has
+    sent twice; `unheard`, the number that it has lost.
     """
 
     def __init__(self, inner: Ports, hosts: Sequence[str], doubled: Mapping[str, float], seed: int = 0) -> None:
@@ -70,11 +70,11 @@ class FaultyPorts:
         self.unheard = np.zeros(len(hosts), np.int64)
 
     def silence(self, host: str, until: float = inf) -> None:
-        """Let `host` be silent until a moment of the ports' clock."""
+        """Silence `host` until a time of the ports' clock."""
         self.silent_until[self.index[host]] = until
 
     def cut(self, host: str, *, off: bool) -> None:
-        """Let `host` be silent from now on, because its link is down, or hear again. May be called from any thread."""
+        """Silence `host`, because its link is down, or end its silence. Can be called from any thread."""
         if host in self.index:
             with self._sending:
                 self.cut_off[self.index[host]] = off
@@ -82,12 +82,12 @@ class FaultyPorts:
     # -- as `Ports`
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Send what is not of silent hosts; theirs is not accepted. What goes twice follows all that goes once."""
+        """Send the packets of hosts that are not silent; no others are accepted. Duplicates follow all packets."""
         with self._sending:
             return self.send_audible(batches)
 
     def send_audible(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Send batches without the packets of silent hosts, and again those that are sent twice."""
+        """Send batches without the packets of silent hosts, then the duplicates."""
         if self.silent().any():
             batches = [without(batch, self.silent()) for batch in batches]
         accepted = self.inner.send(batches)
@@ -98,7 +98,7 @@ class FaultyPorts:
         return accepted
 
     def receive(self) -> Packets:
-        """What has arrived at hosts that are not silent."""
+        """Return the packets that arrived at hosts that are not silent."""
         packets, silent = self.inner.receive(), self.silent()
         if not silent.any():
             return packets
@@ -123,7 +123,7 @@ class FaultyPorts:
         return self.inner.pass_ticks(tick_s, due)
 
     def accepts_from(self) -> FloatArray:
-        """When each silent host is to be heard again. Nobody knows when a link that is down is up again."""
+        """The time at which each silent host sends again; unknown for a link that is down."""
         known: FloatArray = np.maximum(self.inner.accepts_from(), self.silent_until)
         return known
 
@@ -134,7 +134,7 @@ class FaultyPorts:
     # -- which
 
     def silent(self) -> BoolArray:
-        """Which hosts are silent now, (hosts,)."""
+        """Whether each host is silent now, (hosts,)."""
         found: BoolArray = self.cut_off | (self.silent_until > self.inner.now())
         return found
 

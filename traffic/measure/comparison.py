@@ -2,8 +2,8 @@
 
 Figures of a job are compared with those of that job, totals with totals. A job's planned figures hold for all jobs
 sending at once. Workers are paced at the planned rate, so a job that is alone for a time, because others have not
-arrived or are done, is no faster: each job meets its own plan whether or not it overlaps with others. PS ingress and
-communication time of a job may be off its plan by limits that stand here.
+arrived or are done, is no faster: each job meets its own plan whether or not it overlaps with others. This module has
+the limits for a job's PS ingress and communication time.
 
 Bandwidths of a collective are those of nccl-tests (its PERFORMANCE.md), with its bytes on each tier of links.
 """
@@ -30,7 +30,7 @@ def algorithm_bandwidth_bps(gradient_bytes: int, seconds: float) -> float:
 def bus_bandwidth_bps(gradient_bytes: int, seconds: float, workers: int) -> float:
     """busbw: algbw times 2 (n - 1) / n, in bit/s.
 
-    With end hosts only it is the load of each host's link, and cannot exceed its capacity. What switches sum can.
+    With end hosts only it is the load of each host's link and cannot exceed its capacity; with sums in switches it can.
     """
     return algorithm_bandwidth_bps(gradient_bytes, seconds) * 2 * (workers - 1) / workers
 
@@ -38,7 +38,8 @@ def bus_bandwidth_bps(gradient_bytes: int, seconds: float, workers: int) -> floa
 def bytes_by_tier(fabric: Fabric, monitor: Monitor) -> dict[int, int]:
     """Bytes that links carried during a run, both ways, by tier: 1 for links of hosts, one more for each level.
 
-    Circuits go through an interconnect that is no switch of the fabric; they are a level above the switches they join.
+    Circuits go through an interconnect that is not a switch of the fabric; they are one level above the switches they
+    join.
     """
     found: defaultdict[int, int] = defaultdict(int)
     for switch, ports in monitor.watched.ports.items():
@@ -53,7 +54,7 @@ def bytes_by_tier(fabric: Fabric, monitor: Monitor) -> dict[int, int]:
 
 
 def core_bytes(by_tier: Mapping[int, int]) -> int:
-    """Bytes on the links of the highest tier, which is what crosses the core; 0 where hosts have the only links."""
+    """Bytes on the links of the highest tier, the core; 0 if hosts have the only links."""
     highest = max(by_tier, default=1)
     return by_tier.get(highest, 0) if highest > 1 else 0
 
@@ -63,11 +64,12 @@ TOTAL = "total"
 
 @dataclass(frozen=True)
 class Figures:
-    """What is compared, per iteration; bytes and rates are those of whole frames.
+    """The compared figures, per iteration; bytes and rates are those of whole frames.
 
-    Of one job: the sending rate of each worker, what its PSs receive, the time from the first gradient sent to the last
-    result received, and what its workers send. Measured figures are means over iterations, the rate also over workers.
-    Of all jobs together ("total"): the sums over all workers, PSs and jobs; times are not added up.
+    For one job: the sending rate of each worker, the bytes that its PSs receive, the time from the first gradient sent
+    to the last result received, and the bytes that its workers send. Measured figures are means over iterations, the
+    rate also over workers. For all jobs together ("total"): the sums over all workers, PSs and jobs; times are not
+    added up.
     """
 
     sending_rate_bps: float
@@ -77,7 +79,7 @@ class Figures:
 
     @property
     def aggregation_ratio(self) -> float | None:
-        """Bytes that workers send for each byte that reaches a PS; None when none does."""
+        """Bytes that workers send for each byte that reaches a PS; None if no byte does."""
         return self.sent_bytes / self.ps_ingress_bytes if self.ps_ingress_bytes else None
 
     def as_json(self) -> dict[str, float | None]:
@@ -152,13 +154,12 @@ def paired(prediction: Prediction, measured: Measured) -> tuple[Pair, ...]:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a job may be off its plan in a VALID run.
+    """The largest deviations of a job from its plan in a VALID run.
 
-    `relative`: by which share of the planned ones time and PS ingress may be off; rates of workers have the same limit.
-    `settling_s`: how much longer an iteration may last besides, beyond the last fragment's way up and its result's way
-    back: endpoints act every few milliseconds, and a queue before a full link may hold what comes in 0.04 s.
-    `jitter_s`: PSs may receive besides what the planned rates bring in this time, from fragments that are sent again
-    because a result was late.
+    `relative`: for time and PS ingress, as a share of the planned ones; rates of workers have the same limit.
+    `settling_s`: the additional time of an iteration, beyond the last fragment's way up and its result's way back:
+    endpoints act every few milliseconds, and a queue before a full link can hold the packets of 0.04 s. `jitter_s`: the
+    additional PS ingress, in time at the planned rates, of fragments that are sent again because a result was late.
 
     How they were chosen: on target fast, two processors, links of 0.25 to 5 Mbit/s, iterations of 0.13 to 1.4 s were 0
     to 10 ms longer than planned, and PSs received what was planned to the frame. With hardly a processor free
@@ -175,11 +176,11 @@ TOLERANCE = Tolerance()
 
 
 def off_plan(prediction: Prediction, measured: Measured, plan: Plan, tolerance: Tolerance = TOLERANCE) -> Iterator[str]:
-    """Reasons, in words, for which jobs' PS ingress or communication time is not the planned one.
+    """Yield reasons for jobs whose PS ingress or communication time is not as planned.
 
     `fidelity.slow_senders` does the same for rates. Where trees share slots, fragments that find a slot busy go to the
-    PS unaggregated or are sent again, depending on the policy. Plans do not count on that, so there ingress and time
-    may be more than planned.
+    PS unaggregated or are sent again, depending on the policy. Plans do not account for that, so ingress and time can
+    be more than planned.
     """
     colliding = plan.jobs_sharing_slots
     for number in measured.jobs:
@@ -190,7 +191,7 @@ def off_plan(prediction: Prediction, measured: Measured, plan: Plan, tolerance: 
 
 
 def late(number: int, planned: JobPrediction, measured: Measured, tolerance: Tolerance) -> Iterator[str]:
-    """The reason for a job that took longer than planned. One that took less sent faster, which rates show."""
+    """Yield the reason for a job that took longer than planned. A job that took less sent faster, which rates show."""
     planned_s, measured_s = planned.communication_time_s, measured.communication_time_s
     most_s = planned_s * (1 + tolerance.relative) + planned.way_s + tolerance.settling_s
     if measured_s > most_s:
@@ -203,7 +204,7 @@ def late(number: int, planned: JobPrediction, measured: Measured, tolerance: Tol
 def other_ingress(
     number: int, planned: JobPrediction, measured: Measured, tolerance: Tolerance, *, may_be_more: bool
 ) -> Iterator[str]:
-    """The reason for a job whose PSs received other than planned; a share of at least one gradient is tolerated."""
+    """Yield the reason for a job with an unplanned PS ingress; a share of at least one gradient is tolerated."""
     share = tolerance.relative + tolerance.jitter_s / planned.communication_time_s
     one_gradient = planned.communication_time_s * planned.sending_rate_bps / 8
     allowed = share * max(planned.ps_ingress_bytes, one_gradient)

@@ -1,8 +1,8 @@
-"""Judges the seconds of a run: whether the emulation had to wait for a processor, and what used it meanwhile.
+"""Judges the seconds of a run: whether the emulation had to wait for a processor, and the programs that used it.
 
-Time that others take does no harm as long as the emulation need not wait for it. How long it waited is told by each
-thread's own account (/proc/<pid>/schedstat). Without that, a second is bad when too little of it is idle or taken by
-work of a low priority, unless the machine's pressure says that nothing waited long (/proc/pressure/cpu).
+Time of other programs does no harm while the emulation need not wait for it. The waiting time comes from each thread's
+own account (/proc/<pid>/schedstat). Without that, a second is bad if too little of it is idle or taken by work of a low
+priority, unless the machine's pressure shows that nothing waited long (/proc/pressure/cpu).
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from inakit.traffic.measure.processors import SCHEDSTAT, UNSEEN, Second
 from inakit.traffic.measure.verdict import Limits
 
 CLEAR_SECONDS, RECENT_SECONDS = 3, 10
-"""While a run goes on, an overload is clear when so many of so many last seconds are bad. One or two are a hiccup."""
+"""During a run, an overload is clear when this many of this many last seconds are bad. One or two are a hiccup."""
 BEHIND_S, BEHIND = 5.0, 1.25
-"""A run is clearly behind its plan when it has taken so many seconds longer, and so many times as long. That is far
-more than rates may be off, and more than the start of a short iteration takes."""
+"""A run is clearly behind its plan when it has taken this many seconds longer, and this many times as long. That is far
+more than the tolerance of rates, and more than the start of a short iteration takes.
+"""
 OFTEN = 0.25
-"""Others that did not make the run wait are named if they were there in at least this share of its seconds."""
+"""Other programs that did not make the run wait are named if they ran in at least this share of its seconds."""
 NAMED, PART = 3, 0.1
-"""At most so many of the others are named, each of which took at least this share of what all of them took."""
+"""The most other programs that are named, and each one's least share of the time of all of them."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A limit for a figure of every second. The figure must not be above it, or, where it is the `least`, below it.
+    """A limit for a figure of every second. The figure must not be above it, or, if it is the `least`, below it.
 
-    `text` is the reason in words; in it {worst} stands for the worst second's figure, {limit} for the limit, and
-    {often} for how many seconds of how many are bad.
-    `waiting`: breaking the rule means that the run had to wait.
+    `text` is the template of the reason: {worst} is the worst second's figure, {limit} the limit, {often} the number of
+    bad seconds and of all. `waiting`: breaking the rule means that the run had to wait.
     """
 
     text: str
@@ -92,14 +92,14 @@ RULES = (
 
 
 def unexplained(second: Second) -> bool:
-    """Whether the kernel does not tell how long the run waited, and its pressure does not rule a long wait out."""
+    """Whether the kernel does not report the run's waiting time, and its pressure does not rule out a long wait."""
     if second.source == SCHEDSTAT:
         return False
     return second.somebody_waited is None or second.somebody_waited > Limits().endpoints
 
 
 def overload_reasons(seconds: Sequence[Second], limits: Limits, at_least: int = 1) -> Iterator[str]:
-    """A reason for each rule that at least `at_least` seconds break."""
+    """Yield a reason for each rule that at least `at_least` seconds break."""
     for rule in RULES:
         bad = [second for second in seconds if rule.broken(second, limits)]
         if len(bad) >= at_least:
@@ -107,7 +107,7 @@ def overload_reasons(seconds: Sequence[Second], limits: Limits, at_least: int = 
 
 
 def blame(seconds: Sequence[Second], limits: Limits) -> Iterator[str]:
-    """The reason that names who else took the processors of an overloaded run; none where nobody was there for long.
+    """Yield the reason that names the other programs on the processors of an overloaded run, if any ran for long.
 
     Work of a low priority is blamed only for seconds in which the emulation had to wait.
     """
@@ -121,12 +121,12 @@ def blame(seconds: Sequence[Second], limits: Limits) -> Iterator[str]:
 
 
 def taken(second: Second, low: bool) -> float:
-    """How many processors others took in a second, with or without work of a low priority."""
+    """The processors that other programs took in a second, with or without work of a low priority."""
     return second.processors * sum(consumer.share for consumer in second.others if low or not consumer.low)
 
 
 def accusation(seconds: Sequence[Second], count: int, low: bool) -> str:
-    """Which others took which share of the processors, on average over these seconds, and the way out."""
+    """A text with the other programs, their mean share of the processors in these seconds, and the way out."""
     shares: dict[str, float] = {}
     numbers: dict[str, int] = {}
     for consumer in (each for second in seconds for each in second.others if low or not each.low):
@@ -139,21 +139,21 @@ def accusation(seconds: Sequence[Second], count: int, low: bool) -> str:
 
 
 def named(name: str, processes: int) -> str:
-    """How others are named: the name of their program and the number of their processes."""
+    """The name of other processes: their program, and their number."""
     if name == UNSEEN:
         return "processes that cannot be seen from here (of other containers, or very short ones)"
     return f"{name} ({processes} process{'es' if processes > 1 else ''}, not of this run)"
 
 
 def often(bad: int, count: int) -> str:
-    """How many seconds of how many are bad, in words."""
+    """A text with the number of bad seconds and of all."""
     return f"in {bad} of {count} s"
 
 
 def clear_overload(
     seconds: Sequence[Second], limits: Limits, elapsed_s: float, planned_s: float | None
 ) -> Iterator[str]:
-    """Why a run that still goes on is overloaded beyond doubt, after `elapsed_s`; see `Monitor.overloaded_so_far`."""
+    """Return the reasons why a running run is clearly overloaded after `elapsed_s`; see `Monitor.overloaded_so_far`."""
     recent = seconds[-RECENT_SECONDS:]
     found = [*overload_reasons(recent, limits, CLEAR_SECONDS)]
     if planned_s is not None and elapsed_s > planned_s + BEHIND_S and elapsed_s > planned_s * BEHIND:

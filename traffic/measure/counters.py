@@ -40,9 +40,9 @@ class InterfaceCounters:
 
 @dataclass(frozen=True)
 class CpuTime:
-    """The time of one processor, in ticks since some moment. What a hypervisor takes away counts as busy.
+    """The time of one processor, in ticks since some moment. Time that a hypervisor takes away counts as busy.
 
-    `softirq`, in which switches of target fast work, is only sampled by the kernel, and so no more than an indication.
+    The kernel only samples `softirq`, in which switches of target fast work, so it is only an indication.
     """
 
     idle: int
@@ -74,8 +74,8 @@ def interface(numbers: str) -> InterfaceCounters:
 def processor_times() -> dict[int, CpuTime]:
     """The time of each processor by its number, from /proc/stat: user nice system idle iowait irq softirq steal ...
 
-    The kernel measures idle time. Busy time it only samples, which misses what interrupts do between two ticks of its
-    clock. So all time that is not idle is taken for busy.
+    The kernel measures idle time. It only samples busy time, which misses interrupts between two ticks of its clock. So
+    all time that is not idle counts as busy.
     """
     passed = round(time.monotonic() * os.sysconf("SC_CLK_TCK"))
     rows = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
@@ -87,24 +87,24 @@ def processor_times() -> dict[int, CpuTime]:
 
 
 def queue_drops(pid: int | None = None) -> Mapping[str, int]:
-    """Packets that the queueing disciplines of each interface dropped, in the namespace of `pid` or in this one's."""
+    """Packets that the queueing disciplines of each interface dropped, in the namespace of `pid` or of this process."""
     with QueueReader(pid) as queues:
         return queues.drops()
 
 
-# -- What queueing disciplines dropped, by interface: from one dump over netlink, without an object for every queue.
+# -- The drops of queueing disciplines by interface, from one dump over netlink, without an object for every queue.
 #
 # pyroute2 takes 6.7 ms to open a socket and list the queues of a namespace, this 0.6 ms. A network of 320 switches has
 # 1,024 hosts, each with a namespace, which are read before and after every run.
 
 NLM_F_REQUEST, NLM_F_DUMP, NLMSG_ERROR, NLMSG_DONE, RTM_GETQDISC = 0x1, 0x300, 0x2, 0x3, 38
-"""Of linux/netlink.h and linux/rtnetlink.h."""
+"""Constants of linux/netlink.h and linux/rtnetlink.h."""
 HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence, port
 QUEUE = struct.Struct("=BxxxiIII")  # struct tcmsg: family, interface, handle, parent, info
 ATTRIBUTE = struct.Struct("=HH")  # struct rtattr: length, type
 STATS2, STATS_QUEUE, DROPS_AT = 7, 3, 8  # TCA_STATS2, TCA_STATS_QUEUE, and `drops` in struct gnet_stats_queue
 HOOK = 0xFFFF
-"""The handle of clsact and ingress, which are no queues: what a switch's program consumes there counts as dropped."""
+"""The handle of clsact and ingress, which are no queues: packets that a switch's program consumes count as dropped."""
 REQUEST = HEADER.pack(HEADER.size + QUEUE.size, RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, 0, 0)
 REQUEST += QUEUE.pack(socket.AF_UNSPEC, 0, 0, 0, 0)
 ANSWER_BYTES = 1 << 16
@@ -113,7 +113,7 @@ ANSWER_BYTES = 1 << 16
 class QueueReader:
     """Reads the queues of one network namespace: that of process `pid`, or this one's. A context manager.
 
-    It knows the interfaces that are there when it is made.
+    It knows the interfaces that exist at its construction.
     """
 
     def __init__(self, pid: int | None = None) -> None:
@@ -130,7 +130,7 @@ class QueueReader:
     def drops(self) -> dict[str, int]:
         """Packets that the queues of each interface dropped.
 
-        Parents also count what their children dropped, so the largest number of an interface is all of them.
+        Parents also count their children's drops, so an interface's largest number is the total.
         """
         self.socket.send(REQUEST)
         found: dict[str, int] = {}
@@ -173,12 +173,12 @@ def attribute(data: bytes, wanted: int) -> bytes:
     return b""
 
 
-# -- All counters of a network at one moment, by which its packets are accounted for.
+# -- All counters of a network at one moment, which account for its packets.
 
 
 @dataclass(frozen=True)
 class SwitchCounters:
-    """What a switch's program counted: `events` by their number (`Event`), packets by port.
+    """The counts of a switch's program: `events` by their number (`Event`), packets by port.
 
     `replicated`: copies that multicast made. `lost`: packets that a fault on demand dropped instead of sending them.
     `rejected`: packets received at a port that does not admit them.
@@ -208,7 +208,7 @@ class Snapshot:
 
 
 class CounterReader(Protocol):
-    """What a running switch offers (`inakit.switch.running_switch.RunningSwitch`)."""
+    """The counters of a running switch (`inakit.switch.running_switch.RunningSwitch`)."""
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Packets and bytes of the first `count` elements of a counter, by default of all."""
@@ -216,7 +216,7 @@ class CounterReader(Protocol):
 
 @dataclass(frozen=True)
 class Watched:
-    """The network that is watched.
+    """The observed network.
 
     `ports[switch][number]` is the interface of a port, in the root namespace; `peers[switch][number]` is the node at
     the other end of its link. Interfaces are called by their names, those of hosts `host:interface`.
@@ -251,10 +251,10 @@ class Watched:
 
 
 def switch_counters(switch: CounterReader, ports: Mapping[int, str]) -> SwitchCounters:
-    """What a switch has counted so far; the keys of `ports` are the numbers of its ports."""
+    """The present counts of a switch; the keys of `ports` are the numbers of its ports."""
 
     def packets(name: str, indices: Sequence[int]) -> dict[int, int]:
-        # A counter has an element for every port that a switch may have; BMv2 is asked for each by itself.
+        # A counter has an element for every possible port; BMv2 is asked for each element separately.
         counted = switch.read_counter(name, 1 + max(indices, default=0))[0]
         return {index: int(counted[index]) for index in indices}
 
@@ -269,5 +269,5 @@ def switch_counters(switch: CounterReader, ports: Mapping[int, str]) -> SwitchCo
 
 
 def difference(then: Mapping[int, int], now: Mapping[int, int]) -> dict[int, int]:
-    """What each count has grown by."""
+    """The growth of each count."""
     return {key: count - then.get(key, 0) for key, count in now.items()}

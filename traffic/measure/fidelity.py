@@ -1,7 +1,7 @@
-"""Whether a run's figures mean anything: VALID, or OVERLOADED with every reason, what it was and where.
+"""The judgement of a run: VALID, or OVERLOADED with every reason and its place.
 
-The invariants follow Mininet-HiFi: an emulated network behaves like a real one only as long as it never waits long for
-a processor, every sender keeps its pace, and every packet is accounted for. They are judged from what a `Monitor` saw:
+The invariants follow Mininet-HiFi: an emulated network behaves like a real one only if it never waits long for a
+processor, every sender keeps its pace, and every packet is accounted for. They are judged from a `Monitor`'s record:
 counters before and after the run, and the processors in every second between.
 """
 
@@ -21,12 +21,12 @@ from inakit.traffic.wire.packet_format import TERMINAL, Event
 
 @dataclass(frozen=True)
 class Excuses:
-    """What faults on demand explain, so that it does not count against a run.
+    """Effects of faults on demand, which do not count against a run.
 
-    `interfaces` may drop packets, `hosts` may be late, and if `rates` is true sending rates may be other than planned.
-    If `congestion`, queues of switches may overflow: packets that are sent again, and fragments that are not summed
-    where the plan sums them, come on top of what the plan puts on a link. If `hostile`, a host may have sent packets
-    that no switch, or not every switch, has an entry for. So may nodes `astray`.
+    `interfaces` can drop packets, `hosts` can be late, and if `rates` is true sending rates can differ from the plan.
+    If `congestion`, queues of switches can overflow: packets that are sent again, and fragments that are not summed
+    where planned, add to the planned load of links. If `hostile`, a host can have sent packets for which some or all
+    switches have no entry, and so can nodes `astray`.
     """
 
     interfaces: frozenset[str] = frozenset()
@@ -37,14 +37,14 @@ class Excuses:
     astray: frozenset[str] = frozenset()
 
     def __or__(self, other: Excuses) -> Excuses:
-        """What the one or the other explains."""
+        """The union of both."""
         return Excuses(*(getattr(self, each.name) | getattr(other, each.name) for each in fields(Excuses)))
 
 
 def judge(
     monitor: Monitor, measured: Measured, plan: Plan, limits: Limits | None = None, excuses: Excuses | None = None
 ) -> tuple[str, ...]:
-    """Every reason not to trust the run that `monitor` watched; if others took the processors, the first names them."""
+    """Return every reason not to trust the run; if other programs took the processors, the first names them."""
     limits, excuses = limits or Limits(), excuses or Excuses()
     seconds = tuple(monitor.seconds)
     found = (
@@ -59,7 +59,7 @@ def judge(
 
 
 def not_conserved(monitor: Monitor, excuses: Excuses) -> Iterator[str]:
-    """Reasons for packets that a switch's counters, its interfaces or the plan's entries do not account for."""
+    """Yield reasons for packets that a switch's counters, its interfaces or the plan's entries do not account for."""
     before, after = monitor.before, monitor.after
     for name in after.switches:
         yield from unaccounted(name, before, after)
@@ -78,7 +78,7 @@ def planned_rates(plan: Plan) -> dict[tuple[int, str], float]:
 
 
 def slow_senders(measured: Measured, plan: Plan, tolerance: float) -> Iterator[str]:
-    """Reasons for workers whose mean sending rate is off the planned one by more than the share `tolerance`."""
+    """Yield reasons for workers whose mean rate deviates from the planned one by more than the share `tolerance`."""
     for (job, host), planned in planned_rates(plan).items():
         found = [i.sending_rate_bps[host] for i in measured.iterations if i.job == job]
         mean = sum(found) / len(found) if found else 0.0
@@ -89,7 +89,7 @@ def slow_senders(measured: Measured, plan: Plan, tolerance: float) -> Iterator[s
 
 
 def late_senders(measured: Measured, tolerance: float, excused: Collection[str] = ()) -> Iterator[str]:
-    """Reasons for paced senders that fell behind for good, although their windows were open."""
+    """Yield reasons for paced senders that fell behind for good although their windows were open."""
     for host, late_s in measured.late_s.items():
         total_s = sum(i.communication_time_s for i in measured.iterations if host in i.sending_rate_bps)
         if late_s > tolerance * total_s and host not in excused:
@@ -102,15 +102,15 @@ def switch_interfaces(watched: Watched) -> Iterator[str]:
 
 
 def dropped_by_queues(monitor: Monitor) -> int:
-    """How many packets the queues of the switches' interfaces dropped during the run."""
+    """The number of packets that the queues of the switches' interfaces dropped during the run."""
     before, after = monitor.before.queues, monitor.after.queues
     return sum(after.get(name, 0) - before.get(name, 0) for name in switch_interfaces(monitor.watched))
 
 
 def drops(monitor: Monitor, excuses: Excuses) -> Iterator[str]:
-    """Reasons for packets that interfaces, queues and input queues of CPUs dropped.
+    """Yield reasons for packets that interfaces, queues and input queues of CPUs dropped.
 
-    A run that keeps to its plan and its pace drops nothing anywhere.
+    A run that follows its plan and its pace drops no packets.
     """
     before, after = monitor.before, monitor.after
     for name, now in after.interfaces.items():
@@ -131,7 +131,7 @@ def drops(monitor: Monitor, excuses: Excuses) -> Iterator[str]:
 
 
 def unaccounted(switch: str, before: Snapshot, after: Snapshot) -> Iterator[str]:
-    """Reasons for packets of a switch that its own counters do not account for."""
+    """Yield reasons for packets of a switch that its own counters do not account for."""
     then, now = before.switches[switch], after.switches[switch]
     events = difference(then.events, now.events)
     received, sent = difference(then.received, now.received), difference(then.sent, now.sent)
@@ -149,7 +149,7 @@ def unaccounted(switch: str, before: Snapshot, after: Snapshot) -> Iterator[str]
 
 @dataclass(frozen=True)
 class TurnedAway:
-    """Packets that a switch did not admit at a port, and who sent them: a host, or a switch that let them through."""
+    """Packets that a switch did not admit at a port, and their sender: a host, or a switch that let them through."""
 
     switch: str
     port: int
@@ -170,10 +170,10 @@ def turned_away(monitor: Monitor) -> Iterator[TurnedAway]:
 
 
 def disagreements(monitor: Monitor, excused: Collection[str] = ()) -> Iterator[str]:
-    """Reasons for packets that the plan's entries admit at one switch and do not admit, or cannot forward, at another.
+    """Yield reasons for packets that one switch admits, but another does not admit or cannot forward.
 
-    Packets of a host that its first switch does not admit are that host's doing: they are dropped on purpose and change
-    no figure. A worker whose own packets no entry admits never ends its iteration.
+    A host itself causes packets that its first switch does not admit: they are dropped on purpose and change no figure.
+    A worker whose own packets no entry admits never ends its iteration.
     """
     for away in turned_away(monitor):
         if not away.by_host and away.sender not in excused:
@@ -190,7 +190,7 @@ def disagreements(monitor: Monitor, excused: Collection[str] = ()) -> Iterator[s
 def lost_on_the_way(
     watched: Watched, before: Snapshot, after: Snapshot, excused: Collection[str] = ()
 ) -> Iterator[str]:
-    """Reasons for ports whose interface received another number of packets than the switch's program."""
+    """Yield reasons for ports whose interface and program received different numbers of packets."""
     for switch in after.switches:
         ports = watched.ports[switch]
         received = difference(before.switches[switch].received, after.switches[switch].received)

@@ -1,4 +1,4 @@
-"""What the endpoints of a run measured, with the papers' definitions (InArt 5.1.1), and the rows of its table.
+"""The measurements of a run's endpoints, with the papers' definitions (InArt 5.1.1), and the rows of its table.
 
 Bytes are those of whole frames on the wire, as interface counters and link shapers count them.
 """
@@ -17,9 +17,9 @@ class Iteration:
     """One iteration of one job.
 
     `communication_time_s` is from the first gradient sent to the last result received; in replay, where there are no
-    results, to the last gradient received at a PS. Rates and bytes are by the name of a worker or a PS.
-    `exact`: whether every element of every sum is exact and every sum counts its workers right, None where no sums were
-    checked; `wrong`: what is not exact, in words.
+    results, to the last gradient received at a PS. Rates and bytes are by the name of a worker or a PS. `exact`:
+    whether every element of every sum is exact and every sum has the right number of workers, None if no sums were
+    checked; `wrong`: a text about wrong sums.
     """
 
     job: int
@@ -36,9 +36,9 @@ class Iteration:
 
 @dataclass(frozen=True)
 class Replayed:
-    """The pcap of a worker in each iteration of a job: how many frames it has, and at which rate it is replayed.
+    """The pcap of a worker in each iteration of a job: its number of frames, and the rate of the replay.
 
-    `command` is what tcpreplay is told, None where time is virtual.
+    `command` is tcpreplay's command line, None in virtual time.
     """
 
     job: int
@@ -50,14 +50,14 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Measured:
-    """What traffic of one run measured.
+    """The measurements of one run's traffic.
 
     Figures of several jobs have the definitions of `inakit.planner.core.evaluate.Prediction`: the rate of the slowest
     job, the PS ingress of all, the time of the slowest. `of_job` gives those of one job.
 
-    `late_s`: by worker, how many seconds' worth of its planned rate it did not send in time. `problems`: what went
-    wrong at the endpoints, each with how often. `strangers`: packets that came to an endpoint which has no part in
-    their tree. `replayed`: the pcaps of a replay.
+    `late_s`: by worker, the seconds of its planned rate that it did not send in time. `problems`: texts about problems
+    at the endpoints, with their counts. `strangers`: packets that came to an endpoint outside their tree. `replayed`:
+    the pcaps of a replay.
     """
 
     mode: str
@@ -69,13 +69,13 @@ class Measured:
 
     @property
     def exact(self) -> bool | None:
-        """Whether every worker ended every iteration with the exact sum; None where no sums came back."""
+        """Whether every worker ended every iteration with the exact sum; None if no sums came back."""
         verdicts = [iteration.exact for iteration in self.iterations if iteration.exact is not None]
         return all(verdicts) if verdicts else None
 
     @property
     def wrong(self) -> tuple[str, ...]:
-        """What is wrong with the sums of each job and iteration, in words."""
+        """Texts about wrong sums of each job and iteration."""
         return tuple(f"job {i.job}, iteration {i.number}: {what}" for i in self.iterations for what in i.wrong)
 
     @cached_property
@@ -86,7 +86,7 @@ class Measured:
 
     @property
     def sending_rate_bps(self) -> float:
-        """The rate of a worker, mean over iterations and workers; of several jobs the least."""
+        """The mean rate over iterations and workers; the least of several jobs."""
         return min(fmean(rate for i in own for rate in i.sending_rate_bps.values()) for own in self.jobs.values())
 
     @property
@@ -96,26 +96,26 @@ class Measured:
 
     @property
     def sent_bytes(self) -> float:
-        """What all workers send per iteration; of several jobs the sum."""
+        """The bytes that all workers send per iteration, summed over jobs."""
         return sum(fmean(sum(i.sent_bytes.values()) for i in own) for own in self.jobs.values())
 
     @property
     def ps_ingress_bytes(self) -> float:
-        """What all PSs receive per iteration; of several jobs the sum."""
+        """The bytes that all PSs receive per iteration, summed over jobs."""
         return sum(fmean(sum(i.ps_ingress_bytes.values()) for i in own) for own in self.jobs.values())
 
     @property
     def communication_time_s(self) -> float:
-        """The time of an iteration, mean over iterations; of several jobs the longest."""
+        """The mean time of an iteration; the longest of several jobs."""
         return max(fmean(i.communication_time_s for i in own) for own in self.jobs.values())
 
     @property
     def retransmissions(self) -> int:
-        """How many packets workers sent again, in all."""
+        """The number of packets that workers sent again."""
         return sum(i.retransmissions for i in self.iterations)
 
     def of_job(self, number: int) -> Measured:
-        """What was measured of one job only."""
+        """The measurements of one job."""
         return Measured(self.mode, tuple(i for i in self.iterations if i.job == number), self.late_s, self.problems)
 
     def rows(self) -> Iterator[dict[str, object]]:
@@ -137,8 +137,8 @@ class Measured:
 def rate_bps(frames: int, frame_bytes: int, duration_s: float, of_last: int | None = None) -> float:
     """The rate, in bit/s, of frames of which the first left at the start and the last at the end of `duration_s`.
 
-    `of_last`: if the frames are of streams side by side, how many of them are of the stream that ended last; by its
-    pace one more frame would have been due a little later, which ends the time that is counted.
+    `of_last`: for parallel streams, the number of frames of the stream that ended last; the counted time ends when its
+    next frame would have been due by its pace.
     """
     own = frames if of_last is None else of_last
     return 8 * frame_bytes * frames * (own - 1) / own / duration_s if own > 1 and duration_s > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Watches a run from before its first packet until after its last: counters, links and processors."""
+"""Observes a run from before its first packet until after its last: counters, links and processors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from inakit.traffic.measure.verdict import Limits
 from inakit.traffic.wire.packet_format import Event
 
 QUIET_S, PATIENCE_S = 0.1, 3.0
-"""For how many seconds no interface of a quiet network counts a packet, and how many are waited for that."""
+"""The seconds without a counted packet after which a network is quiet, and the most seconds to wait for that."""
 
 
 class Monitor:
@@ -33,8 +33,8 @@ class Monitor:
         measured = run_reliable(...)
     judgement = judge(monitor, measured, plan)
 
-    The thread that enters it is taken for the one that drives the endpoints, and goes ahead of other work until it
-    leaves. What it does before the first packet is watched, too.
+    The thread that enters it must be the one that drives the endpoints, and runs before other work until it leaves. Its
+    work before the first packet is observed, too.
     """
 
     def __init__(self, watched: Watched, period_s: float = 1.0) -> None:
@@ -49,15 +49,15 @@ class Monitor:
 
     @property
     def seconds(self) -> Sequence[Second]:
-        """What the processors did in each second that is over."""
+        """The processors' use in each finished second."""
         return self._observer.seconds
 
     def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[str, ...]:
-        """Why the run, which still goes on, is clearly overloaded; empty as long as that is not clear.
+        """Return the reasons why the running run is clearly overloaded; empty if that is not clear.
 
-        A single second decides the verdict at the end; here it takes several of the last ten. `planned_s` is how long
-        the plan gives what is done by now: a run that needs much longer is overloaded too. This is cheap enough to be
-        asked at every report of progress.
+        A single second decides the verdict at the end; here several of the last ten are required. `planned_s` is the
+        planned time of the progress so far: a run that needs much longer is overloaded too. This is cheap enough to be
+        called at every report of progress.
         """
         elapsed_s = time.monotonic() - self.before.at_s
         return tuple(clear_overload(self.seconds, limits or Limits(), elapsed_s, planned_s))
@@ -92,9 +92,9 @@ class Monitor:
 
 
 def settled(watched: Watched) -> Snapshot:
-    """All counters of the network once it is quiet: copies of packets may still be on their way when a run ends.
+    """All counters of the network once it is quiet: copies of packets can still be in flight when a run ends.
 
-    Counters are read one after the other, so a packet that moves meanwhile would be in some of them only.
+    Counters are read one after the other, so a packet that moves meanwhile would be in only some of them.
     """
     patience = time.monotonic() + PATIENCE_S
     now = watched.links()
@@ -111,16 +111,16 @@ def settled(watched: Watched) -> Snapshot:
 
 @dataclass(frozen=True)
 class LinkSample:
-    """Bytes that have left each interface so far, at `at_s`."""
+    """Bytes that have left each interface by `at_s`."""
 
     at_s: float
     sent_bytes: Mapping[str, int]
 
 
 def link_rows(samples: Sequence[LinkSample], ends: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, object]]:
-    """A row of a table for each interface and each two successive samples: bytes between them, and bit/s.
+    """Yield a row for each interface and each two successive samples: bytes between them, and bit/s.
 
-    `ends`: by interface, the node that sends there and the node that it sends to.
+    `ends`: by interface, the sending and the receiving node.
     """
     for earlier, later in pairwise(samples):
         for interface, sent in later.sent_bytes.items():
@@ -131,12 +131,12 @@ def link_rows(samples: Sequence[LinkSample], ends: Mapping[str, tuple[str, str]]
             yield row | {"sender": sender, "receiver": receiver}
 
 
-# -- What each directed link carried in a whole run, as the interfaces of switches counted it.
+# -- The totals of each directed link in a whole run, as the interfaces of switches counted them.
 
 
 @dataclass(frozen=True)
 class LinkTotal:
-    """What `sender` sent to `receiver`. `drops`: by the queue before the link; None where that is a host's queue."""
+    """The traffic from `sender` to `receiver`. `drops`: of the queue before the link; None for a host's queue."""
 
     sender: str
     receiver: str
@@ -146,7 +146,7 @@ class LinkTotal:
 
 
 def link_totals(monitor: Monitor) -> Iterator[LinkTotal]:
-    """Both directions of the link at every port of a switch; a link between two switches comes twice, alike."""
+    """Yield both directions of the link at every port of a switch; a link between two switches comes twice."""
     before, after, watched = monitor.before, monitor.after, monitor.watched
     for switch, ports in watched.ports.items():
         for port, name in ports.items():
@@ -160,7 +160,7 @@ def link_totals(monitor: Monitor) -> Iterator[LinkTotal]:
 
 
 def ends_of_interfaces(watched: Watched) -> dict[str, DirectedLink]:
-    """The two nodes of every interface by its name: the one that sends there, and the one that it sends to."""
+    """The two nodes of every interface by its name: the sending and the receiving one."""
     ends = {name: (s, watched.peers[s][port]) for s, ports in watched.ports.items() for port, name in ports.items()}
     tors = {peer: switch for switch, peer in ends.values() if peer not in watched.ports}
     names = {f"{host.name}:{host.interface}": host.name for host in watched.hosts}
@@ -172,20 +172,20 @@ def link_bytes(monitor: Monitor) -> dict[DirectedLink, int]:
     return {(each.sender, each.receiver): each.sent_bytes for each in link_totals(monitor)}
 
 
-# -- How much switches aggregated in a run, from what their programs counted.
+# -- The aggregation of switches in a run, from the counts of their programs.
 
 
 def measured_aggregation(events: Mapping[int, int]) -> SwitchAggregation:
     """The gradient packets of a whole run, from the counts of a switch's `Event`s.
 
-    Results leave a switch by multicast and gradients do not: what it sent by unicast is gradients.
+    Results leave a switch by multicast and gradients by unicast, so all unicast packets are gradients.
     """
     sent = events[Event.SENT_UNICAST]
     return SwitchAggregation(sent + events[Event.ABSORBED] + events[Event.DUPLICATE], sent)
 
 
 def gradient_bytes_on_links(measured: Measured, switches: Iterable[SwitchAggregation], wire_bytes: int) -> int:
-    """The volume of gradients on all links (InArt's network throughput): what workers and switches sent, in bytes.
+    """The volume of gradients on all links in bytes (InArt's network throughput), sent by workers and switches.
 
     `wire_bytes`: the size of a whole frame.
     """

@@ -1,4 +1,4 @@
-"""What followed packets show of a run over time: the use of links, the slots of switches, the life of fragments."""
+"""A run over time, from followed packets: the use of links, the slots of switches, the life of fragments."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from inakit.traffic.endpoints.streams import index_of, tree_key
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray
 from inakit.traffic.wire.packet_format import Kind
 
-# -- The links of a network over time: how much of its capacity each one uses, and how many packets wait for it.
+# -- The links of a network over time: their utilisation, and their queues.
 
 NAMED = 5
-"""How many of the most loaded links, and of the deepest queues, are named in `run.json`."""
+"""The number of most loaded links, and of deepest queues, in `run.json`."""
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,23 @@ class LinkSeries:
 
     @cached_property
     def starts_s(self) -> NDArray[np.float64]:
-        """When each interval begins, (points,), from when the network came up."""
+        """The begin of each interval, (points,), counted from the start of the network."""
         points = self.samples.utilisation.shape[1]
         return np.arange(points, dtype=np.float64) * self.interval_s
 
     @cached_property
     def rates(self) -> NDArray[np.float64]:
-        """At what rate each link sends in each interval, in bit/s, (links, points)."""
+        """The sending rate of each link in each interval, in bit/s, (links, points)."""
         rates: NDArray[np.float64] = self.samples.utilisation * np.array(self.rates_bps)[:, None]
         return rates
 
     def most_loaded(self, count: int) -> list[int]:
-        """The links with the highest utilisation on average, the highest first."""
+        """The links with the highest mean utilisation, the highest first."""
         mean = self.samples.utilisation.mean(axis=1)
         return [int(link) for link in np.argsort(-mean, kind="stable")[:count] if mean[link]]
 
     def deepest(self, count: int) -> list[int]:
-        """The links for which the most packets waited at once, and of those with as many the longest, in that order."""
+        """The links with the longest queues; ties are ordered by the mean queue."""
         most, mean = self.samples.most_queue.max(axis=1), self.samples.mean_queue.mean(axis=1)
         return [int(link) for link in np.lexsort((-mean, -most.astype(np.int64)))[:count] if most[link]]
 
@@ -70,7 +70,7 @@ class LinkSeries:
         }
 
     def as_json(self) -> dict[str, Any]:
-        """The most loaded links and the deepest queues, as `run.json` has them."""
+        """The most loaded links and the deepest queues, for `run.json`."""
         return {
             "interval_s": self.interval_s,
             "most_loaded": [self.summary(link) for link in self.most_loaded(NAMED)],
@@ -78,7 +78,7 @@ class LinkSeries:
         }
 
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """The rows of `LINK_COLUMNS` for every link that sent anything, one for each interval."""
+        """Yield the rows of `LINK_COLUMNS` for every link that sent packets, one for each interval."""
         starts = [f"{start:.9g}" for start in self.starts_s]
         for link in np.flatnonzero(self.samples.utilisation.any(axis=1)).tolist():
             figures = (self.rates, self.samples.utilisation, self.samples.mean_queue, self.samples.most_queue)
@@ -86,7 +86,7 @@ class LinkSeries:
                 yield start, *self.links[link], *(f"{value:.6g}" for value in values)
 
     def worker_rows(self, workers: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """For each interval a row with its begin, and the rate at which each worker sends."""
+        """Yield a row for each interval with its begin and the sending rate of each worker."""
         rates = self.rates[self.uplinks(workers)]
         for start, values in zip(self.starts_s, rates.T.tolist(), strict=True):
             yield f"{start:.9g}", *(f"{value:.6g}" for value in values)
@@ -100,10 +100,10 @@ class LinkSeries:
 LINK_COLUMNS = ("at_s", "from", "to", "rate_bps", "utilisation", "queue_mean_packets", "queue_most_packets")
 
 
-# -- How many fragments each switch holds sums of over time, as the followed fragments of a run show it.
+# -- The number of fragments in each switch's slots over time, from the followed fragments of a run.
 #
-# A switch holds a fragment from the first gradient of it that comes there until the sum leaves. A fragment of which
-# no sum leaves (it was evicted, or forwarded as it came) counts until the last of its packets has arrived anywhere.
+# A switch holds a fragment from the arrival of its first gradient until the sum leaves. A fragment without a leaving
+# sum (evicted, or forwarded unsummed) counts until the last of its packets has arrived anywhere.
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def no_slots(starts_s: FloatArray) -> SlotSeries:
 
 
 def aggregating(followed: FollowedFragments, names: Sequence[str]) -> BoolArray:
-    """Which nodes aggregate in which trees, (trees, nodes)."""
+    """Whether each node aggregates in each tree, (trees, nodes)."""
     number = {name: place for place, name in enumerate(names)}
     table = np.zeros((len(followed.trees), len(names)), np.bool_)
     for row, (_, tree) in enumerate(followed.trees):
@@ -159,7 +159,7 @@ def aggregating(followed: FollowedFragments, names: Sequence[str]) -> BoolArray:
 
 
 def held_fragments(followed: FollowedFragments, sums: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """For each fragment and each switch that sums it: the number of the switch, and from when until when it does."""
+    """For each fragment and each switch that sums it: the number of the switch, and the begin and end of summing."""
     hops, fragment = followed.hops, followed.fragment
     came = np.flatnonzero(followed.arrived & (followed.kind == Kind.GRADIENT) & sums[followed.tree, followed.receiver])
     held, of = np.unique(fragment[came] * followed.nodes + followed.receiver[came], return_inverse=True)
@@ -177,7 +177,7 @@ def held_fragments(followed: FollowedFragments, sums: BoolArray) -> tuple[IntArr
 
 
 def time_since(moments_ps: IntArray, at_ps: FloatArray) -> FloatArray:
-    """At each of `at_ps`, the sum of the times that have passed since those of the moments that are over."""
+    """The sum, at each of `at_ps`, of the times since all earlier moments."""
     ordered = np.sort(moments_ps)
     over = np.searchsorted(ordered, at_ps)
     total = np.concatenate(([0], np.cumsum(ordered)))
@@ -185,10 +185,10 @@ def time_since(moments_ps: IntArray, at_ps: FloatArray) -> FloatArray:
     return passed
 
 
-# -- Where fragments spent their time: the parts of each fragment's life, which add up to it exactly.
+# -- The times of fragments: the parts of each fragment's life, which add up to it exactly.
 #
 # A fragment's life begins when the first of its workers sends its gradient, and ends when the last of them has the
-# result. It is divided along the packets that everybody waited for:
+# result. It is divided along the critical path:
 #
 # - `slots`: from the first worker's sending to the sending of the worker whose packet completed the sum. Until that
 #   packet comes, slots (or the PS) hold the sums of the quicker workers. A lost packet that is sent again counts
@@ -210,10 +210,10 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class FragmentTimes:
-    """The followed fragments of a run that every worker got the result of.
+    """The followed fragments of a run whose result reached every worker.
 
-    `job`, `tree`, `seq` and `started_ps` are (fragments,), `parts_ps` is (fragments, parts). `waited_for`: who sent the
-    packet that completed the sum. `incomplete`: how many others were followed, but not to their end.
+    `job`, `tree`, `seq` and `started_ps` are (fragments,), `parts_ps` is (fragments, parts). `waited_for`: the sender
+    of the packet that completed the sum. `incomplete`: the number of followed fragments that did not end.
     """
 
     job: IntArray
@@ -226,12 +226,12 @@ class FragmentTimes:
 
     @property
     def total_ps(self) -> IntArray:
-        """How long each fragment took, (fragments,)."""
+        """The duration of each fragment, (fragments,)."""
         total: IntArray = self.parts_ps.sum(axis=1)
         return total
 
     def as_json(self) -> dict[str, Any]:
-        """The figures of each part, of the whole, and of the result's way, in seconds, as `run.json` has them."""
+        """The figures of each part, of the total, and of the result's way, in seconds, for `run.json`."""
         parts = dict(zip(PARTS, self.parts_ps.T, strict=True))
         parts |= {"result": sum(parts[name] for name in RESULT_PARTS), "total": self.total_ps}
         return {
@@ -241,7 +241,7 @@ class FragmentTimes:
         }
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """The rows of `FRAGMENT_COLUMNS`, one for each fragment."""
+        """Yield the rows of `FRAGMENT_COLUMNS`, one for each fragment."""
         names = (each.tolist() for each in (self.job, self.tree, self.seq, self.started_ps))
         for *name, waited_for, parts, total in zip(
             *names, self.waited_for, self.parts_ps.tolist(), self.total_ps.tolist(), strict=True
@@ -263,7 +263,7 @@ NO_FRAGMENTS = np.zeros(0, np.int64)
 NO_TIMES = FragmentTimes(
     *(NO_FRAGMENTS, NO_FRAGMENTS, NO_FRAGMENTS, NO_FRAGMENTS), np.zeros((0, len(PARTS)), np.int64), (), 0
 )
-"""The times of no fragments."""
+"""The times of an empty set of fragments."""
 
 
 def times_of(followed: FollowedFragments, links: Sequence[tuple[str, str]]) -> FragmentTimes:
@@ -288,14 +288,14 @@ def times_of(followed: FollowedFragments, links: Sequence[tuple[str, str]]) -> F
 
 
 class FollowedFragments:
-    """Hops (`inakit.topo.virtual.engine`) as arrays (hops,), and the fragments of a plan with trees they belong to.
+    """Hops (`inakit.topo.virtual.engine`) as arrays (hops,), and their fragments in a plan of trees.
 
-    The bytes that are noted of each packet are its INA header.
+    The recorded bytes of each packet are its INA header.
 
-    `fragment`: the number of each hop's fragment, -1 for a packet of no tree of the plan. `above`: the hop whose
-    arrival made a node send this packet of the same fragment and kind; -1 where none did. `turned`: the same for a
-    result that a gradient's arrival made a switch send. `parts`: how long a hop was sending, in a queue, and delayed,
-    (hops, 3). `workers` and `servers`: which nodes are a tree's, (trees, nodes), and which is its PS, (trees,).
+    `fragment`: the number of each hop's fragment, -1 for a packet outside the plan's trees. `above`: the hop whose
+    arrival made a node send this packet of the same fragment and kind; -1 if there is none. `turned`: the same for a
+    result that a gradient's arrival made a switch send. `parts`: a hop's times of sending, in a queue, and of delay,
+    (hops, 3). `workers` and `servers`: a tree's workers, (trees, nodes), and its PS, (trees,).
     """
 
     def __init__(self, hops: NDArray[np.void], links: Sequence[tuple[str, str]], plan: Plan, until_ps: int) -> None:
@@ -316,7 +316,7 @@ class FollowedFragments:
         cause[self.fragment[cause] != self.fragment] = -1
         turned = (self.kind == Kind.RESULT) & (self.kind[cause] == Kind.GRADIENT)
         self.above, self.turned = np.where(self.kind[cause] == self.kind, cause, -1), np.where(turned, cause, -1)
-        # The time that a node kept the packet before it gave it to the link is a part of the delay.
+        # The time for which a node kept the packet before it gave it to the link is a part of the delay.
         given, starts, left, arrives = (hops[name] for name in ("given", "starts", "left", "arrives"))
         kept = np.where(self.above >= 0, given - arrives[self.above], 0)
         self.parts = np.column_stack((left - starts, starts - given, arrives - left + kept))
@@ -327,27 +327,27 @@ class FollowedFragments:
 
     @property
     def is_sent_gradient(self) -> BoolArray:
-        """Which hops are a gradient that a worker of its tree sends."""
+        """Whether each hop is a gradient sent by a worker of its tree."""
         own = self.workers[self.tree, self.sender]
         sent: BoolArray = (self.kind == Kind.GRADIENT) & (self.fragment >= 0) & (self.above < 0) & own
         return sent
 
     @property
     def is_sent_result(self) -> BoolArray:
-        """Which hops are a result that a PS sends."""
+        """Whether each hop is a result sent by a PS."""
         sent: BoolArray = (self.kind == Kind.RESULT) & (self.fragment >= 0) & (self.above < 0) & (self.turned < 0)
         return sent
 
     def first_given(self, which: BoolArray) -> IntArray:
-        """When the first of some hops was given to its link, by fragment, (fragments,); `NEVER` where there is none."""
+        """The time at which a link got the first of some hops of each fragment, (fragments,); `NEVER` without one."""
         first = np.full(self.count, NEVER)
         np.minimum.at(first, self.fragment[which], self.hops["given"][which])
         return first
 
     def last_results(self) -> IntArray:
-        """The hop that brings the last result, for each fragment of which every worker has got it.
+        """The hop that brings the last result, for each fragment whose result reached every worker.
 
-        What a worker gets a second time does not count; a sum of more than 32 bits comes in two parts.
+        A worker's duplicates do not count; a sum of more than 32 bits comes in two parts.
         """
         arrives, part = self.hops["arrives"], self.hops["noted"]["part"]
         mine = np.flatnonzero(self.arrived & (self.kind == Kind.RESULT) & self.workers[self.tree, self.receiver])
@@ -361,7 +361,7 @@ class FollowedFragments:
         return complete
 
     def way_of(self, last: IntArray) -> tuple[IntArray, IntArray]:
-        """For each hop, the first one of the way that ends with it, and the parts of that way, (hops, 3)."""
+        """For each hop, the first hop of the path that ends with it, and the parts of that path, (hops, 3)."""
         first, parts, going = last.copy(), np.zeros((len(last), 3), np.int64), np.arange(len(last))
         while going.size:
             parts[going] += self.parts[first[going]]
@@ -373,7 +373,7 @@ class FollowedFragments:
     def completing(self, results: IntArray) -> IntArray:
         """The hop of the gradient that completed the sum of each result, given by its first hop; -1 if none is known.
 
-        At a PS that is the last one that came before it first sent the result.
+        At a PS this is the last gradient that arrived before it first sent the result.
         """
         answered = self.first_given(self.is_sent_result)
         came = self.arrived & (self.kind == Kind.GRADIENT) & (self.receiver == self.servers[self.tree])
@@ -387,14 +387,14 @@ class FollowedFragments:
 
 
 def numbered(keys: IntArray, known: BoolArray) -> tuple[IntArray, int]:
-    """A number from 0 for each different key under the mask `known`, -1 for the others; and how many there are."""
+    """A number from 0 for each distinct key under the mask `known`, -1 for the others; and their count."""
     numbers = np.full(len(keys), -1)
     different, numbers[known] = np.unique(keys[known], return_inverse=True)
     return numbers, len(different)
 
 
 def ends_of_groups(items: IntArray, group: IntArray, value: IntArray) -> tuple[IntArray, IntArray]:
-    """Of each group of `items` the one with the least value, and the one with the greatest; in the groups' order."""
+    """The items with the least and with the greatest value of each group, in the groups' order."""
     order = np.lexsort((value, group))
     sorted_group = group[order]
     changes = sorted_group[1:] != sorted_group[:-1]

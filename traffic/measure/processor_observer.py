@@ -1,7 +1,7 @@
-"""A process of its own that looks at the processors while a run is on.
+"""A separate process that observes the processors during a run.
 
-It reads what every process of the machine does, which takes some milliseconds; in a thread of the run that would hold
-up the endpoints. It runs on the processors of the switches, and ends when the run closes its input or is gone.
+It reads the times of every process of the machine, which takes some milliseconds; in a thread of the run that would
+delay the endpoints. It runs on the processors of the switches, and ends when the run closes its input or is gone.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from inakit.topo.live.priority import endpoint_processor, switch_processors
 from inakit.traffic.measure.processors import Consumer, Part, Second, Sources, UsageReader, second
 
 PACKAGES = Path(psutil.__file__).parents[1]
-"""The one folder of packages that the observer sees: without the others it is there sooner."""
+"""The only folder of packages in the observer's path, which makes it start faster."""
 PERIOD_S = 1.0
 SHORTEST_S = 0.5
-"""A shorter interval at a run's end is left out, because the clocks of /proc tick only 100 times a second."""
+"""A shorter interval at a run's end is dropped, because the clocks of /proc tick only 100 times a second."""
 
 
 class Observer:
-    """Every second of a run, seen by another process. A context manager that the endpoints' thread enters."""
+    """The seconds of a run, observed by another process. A context manager that the endpoints' thread enters."""
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         self.period_s = period_s
         self.seconds: list[Second] = []
-        """The seconds that are over, in their order. Another thread adds to them."""
+        """The finished seconds in order. Another thread adds to them."""
 
     def __enter__(self) -> Self:
         numbers = map(str, (os.getpid(), threading.get_native_id(), endpoint_processor(), self.period_s))
@@ -62,7 +62,7 @@ class Observer:
         if error is None and self.process.returncode:
             raise RunError(
                 f"the process that observes the processors ended with {self.process.returncode}: "
-                "nothing is known of who used them; run again"
+                "the processors' use is unknown; run again"
             )
 
     def _read(self) -> None:
@@ -72,14 +72,14 @@ class Observer:
 
 
 def from_json(line: str) -> Second:
-    """A second from the line that `observe` wrote."""
+    """Parse a line that `observe` wrote."""
     found: dict[str, Any] = json.loads(line)
     others = tuple(Consumer(**consumer) for consumer in found.pop("others"))
     return Second(**found | {"others": others, "parts": tuple(Part(**part) for part in found.get("parts", ()))})
 
 
 def observe(sources: Sources, period_s: float) -> None:
-    """Write each second as a line of JSON, until the input ends; an empty line says that all is ready."""
+    """Write each second as a line of JSON until the input ends; an empty line signals readiness."""
     earlier = sources.read()
     print(flush=True)
     over = False

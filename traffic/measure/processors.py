@@ -1,4 +1,4 @@
-"""Use of the processors during a run, and waits for them: at a moment, between two moments, by the run's own parts."""
+"""Use of the processors and waits for them during a run: at a moment, between two moments, by the run's own parts."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ import psutil
 
 from inakit.topo.live.priority import SOFTIRQ, cpu_groups
 
-# -- What the kernel says at one moment of who used and who waited for the processors: threads, processes, quotas.
+# -- The kernel's accounts at one moment of use of and waits for processors: threads, processes, quotas.
 #
-# A process of its own reads this during a run (`processor_observer`). Of every process of the machine it reads one
-# file by itself: psutil would take four times as long, and does not tell the class in which a process is scheduled.
-# What the run's own processes use comes from psutil (`UsageReader`). Every source but /proc/stat and /proc/<pid>/stat
-# is optional, and None where the kernel does not offer it.
+# A separate process reads this during a run (`processor_observer`). It reads one file of every process of the machine
+# directly: psutil would take four times as long, and lacks the scheduling class of a process. The use by the run's own
+# processes comes from psutil (`UsageReader`). Every source except /proc/stat and /proc/<pid>/stat is optional, and None
+# if the kernel does not offer it.
 
 KERNEL_THREADS = 2
 """The number of the process that is the parent of all threads of the kernel."""
 IDLE_POLICY, BATCH_POLICY = 5, 3
-"""Scheduling policies of work that is of lower priority than ordinary work."""
+"""Scheduling policies of work with a lower priority than ordinary work."""
 LOWER = 5
 """A nice value from which on a process counts as of lower priority than the endpoints, whose nice value is 0."""
 
 
 class Processors(NamedTuple):
-    """Seconds of all processors together since the machine began, from /proc/stat.
+    """Seconds of all processors together since the machine's start, from /proc/stat.
 
-    `working` is what threads took, and `low` the part of it that was in programs with a nice value above 0. `softirq`
-    is what interrupts took of the switches' processors, where they move packets. `stolen` is what a hypervisor gave to
-    other machines. `online` is the number of processors.
+    `working` is the time of threads, and `low` the part of it in programs with a nice value above 0. `softirq` is the
+    time of interrupts on the switches' processors, where they move packets. `stolen` is the time that a hypervisor gave
+    to other machines. `online` is the number of processors.
     """
 
     idle: float
@@ -47,7 +47,7 @@ class Processors(NamedTuple):
 
 
 class Thread(NamedTuple):
-    """How long a thread has run, and how long it was ready to run and waited for a processor, in seconds."""
+    """The time for which a thread has run, and for which it was ready and waited for a processor, in seconds."""
 
     name: str
     ran_s: float
@@ -55,7 +55,7 @@ class Thread(NamedTuple):
 
 
 class Process(NamedTuple):
-    """A process: its name, its parent, how long it has run in seconds, and whether its priority is a lower one."""
+    """A process: its name, its parent, its running time in seconds, and whether its priority is low."""
 
     name: str
     parent: int
@@ -65,11 +65,12 @@ class Process(NamedTuple):
 
 @dataclass(frozen=True)
 class Moment:
-    """What the kernel said at `at_s` of the monotonic clock.
+    """The kernel's accounts at `at_s` of the monotonic clock.
 
     `processes` are found by their id and start time, `threads` by their id: the endpoints' thread under 0, the kernel's
-    softirq threads, and all threads of child processes. `throttled_s`: how long a quota has kept the run from its
-    processors so far. `pressure_s`: how long at least one task of the machine has waited for a processor so far.
+    softirq threads, and all threads of child processes. `throttled_s`: the total time for which a quota has kept the
+    run from its processors. `pressure_s`: the total time for which at least one task of the machine has waited for a
+    processor.
     """
 
     at_s: float
@@ -82,15 +83,15 @@ class Moment:
 
 
 ENDPOINTS, ENDPOINTS_NAME = 0, "endpoints"
-"""The number and the name under which the endpoints' thread stands among the threads of a moment."""
+"""The number and the name of the endpoints' thread among the threads of a moment."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where a moment is read from. `owner` is the process of the run, `thread` its thread that drives the endpoints.
+    """The sources of a moment. `owner` is the process of the run, `thread` its thread that drives the endpoints.
 
-    `processor` is the endpoints'. What interrupts take of it counts as work of that thread, because the kernel charges
-    it to the thread. `usage` reads what the run's own processes use, if that is wanted.
+    `processor` is the endpoints'. Interrupts on it count as work of that thread, because the kernel charges them to the
+    thread. `usage`, if given, reads the use by the run's own processes.
     """
 
     owner: int
@@ -115,7 +116,7 @@ class Sources:
         )
 
     def usages(self, processes: Mapping[tuple[int, int], Process]) -> Usages | None:
-        """What the run's own processes use; None where nobody reads that."""
+        """The use by the run's own processes; None if `usage` is not given."""
         own = descendants(processes, self.owner)
         names = {pid: process.name for (pid, _), process in processes.items() if pid in own}
         return None if self.usage is None else self.usage.read(names)
@@ -136,14 +137,14 @@ class Sources:
         )
 
     def processes(self) -> Iterator[tuple[tuple[int, int], Process]]:
-        """Every process that can be seen from here, with its id and start time."""
+        """Yield every visible process, with its id and start time."""
         for name in os.listdir(self.proc):  # noqa: PTH208, an object per entry costs more than the rest
             if name.isdigit() and (text := read(f"{self.proc}/{name}/stat")) is not None:
                 started, process = parse_process(text)
                 yield (int(name), started), process
 
     def threads(self, processes: Mapping[tuple[int, int], Process]) -> dict[int, Thread] | None:
-        """The threads that do the run's work, by id; None where the kernel does not say how long threads wait."""
+        """The threads that do the run's work, by id; None if the kernel does not report waits of threads."""
         endpoints = self.thread_at(f"{self.owner}/task/{self.thread}", ENDPOINTS_NAME)
         if endpoints is None:
             return None
@@ -172,7 +173,7 @@ class Sources:
         return Thread(name, ran / 1e9, waited / 1e9)
 
     def throttled_s(self) -> float | None:
-        """How long a quota has kept the run from its processors: the most of all control groups around it."""
+        """The time for which a quota has kept the run from its processors: the most of all control groups around it."""
         found = []
         for folder in cpu_groups(self.owner, self.proc, self.cgroups):
             for line in (read(f"{folder}/cpu.stat") or "").splitlines():
@@ -182,7 +183,7 @@ class Sources:
         return max(found, default=None)
 
     def pressure_s(self) -> float | None:
-        """How long some task has waited, from /proc/pressure/cpu: the total of `some`, in microseconds."""
+        """The time for which some task has waited, from the microseconds in /proc/pressure/cpu, total of `some`."""
         text = read(f"{self.proc}/pressure/cpu")
         return int(text.split("total=")[1].split()[0]) / 1e6 if text else None
 
@@ -191,7 +192,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def read(path: str) -> str | None:
-    """A small file's text; None where it is not there, or not any more, or not to be read."""
+    """A small file's text; None if it is missing or cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -205,7 +206,7 @@ def read(path: str) -> str | None:
 
 
 def parse_process(text: str) -> tuple[int, Process]:
-    """Start time in ticks, and the process, from its /proc/<pid>/stat. Its name may hold blanks and brackets."""
+    """Start time in ticks, and the process, from its /proc/<pid>/stat. Its name can contain blanks and brackets."""
     name, _, rest = text.partition("(")[2].rpartition(")")
     fields = rest.split()
     ran, nice, policy = int(fields[11]) + int(fields[12]), int(fields[16]), int(fields[38])
@@ -214,11 +215,11 @@ def parse_process(text: str) -> tuple[int, Process]:
 
 
 THROTTLED = {"throttled_usec": 1e6, "throttled_time": 1e9}
-"""What cpu.stat of a control group of version 2, or of version 1, calls it, and its units in a second."""
+"""The keys of throttled time in cpu.stat of control groups of version 2 and 1, and their units in a second."""
 
 
 def is_softirq(process: Process) -> bool:
-    """Whether it is a thread of the kernel that moves packets, which it does when an interrupt would take too long."""
+    """Whether it is a softirq thread, which moves packets when an interrupt would take too long."""
     return process.parent == KERNEL_THREADS and process.name.startswith(SOFTIRQ)
 
 
@@ -234,23 +235,23 @@ def descendants(processes: Mapping[tuple[int, int], Process], owner: int) -> set
     return found
 
 
-# -- The seconds of a run: how long the run waited for a processor in each, what was free, and what others took.
+# -- The seconds of a run: its waits for a processor, the free time, and the time of other programs in each.
 #
 # These are pure functions of two moments.
 
 SCHEDSTAT, PRESSURE, IDLE = "schedstat", "pressure", "idle"
-"""What tells that a run waited: each thread's own account, that of the whole machine, or only that little was idle."""
+"""The evidence of waits: each thread's own account, the account of the whole machine, or only little idle time."""
 LISTED = 8
-"""How many of the others are kept of each second, the greatest first."""
+"""The number of other programs recorded in each second, the greatest first."""
 UNSEEN = ""
-"""The name of work that was done by no process that can be seen from here."""
+"""The name of work by no visible process."""
 LEAST = 0.005
-"""Others that took a smaller share of the processors are left out."""
+"""Other programs with a smaller share of the processors are omitted."""
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """Processes of one name that are not of this run: how many, and what share of all processors they took.
+    """Processes of one name outside this run: their number, and their share of all processors.
 
     `low`: all of them are of lower priority than the run.
     """
@@ -263,16 +264,14 @@ class Consumer:
 
 @dataclass(frozen=True)
 class Second:
-    """What happened between two moments, a second apart.
+    """The events between two moments, a second apart.
 
     Shares of the time of all processors: `free`, idle or taken by others; `spare`, idle or taken by work of a low
-    priority, which is known even where nobody tells who the others are; `stolen`, given by a hypervisor to other
-    machines.
+    priority, which is known even if the other programs are not; `stolen`, given by a hypervisor to other machines.
     Shares of the second: `endpoints` and `switches`, how long the endpoints' thread, or the worst of the threads that
-    move packets, was ready to run and had no processor, None where the kernel does not tell; `somebody_waited`, how
-    long any task of the machine did, which bounds both from above, None where pressure is not known; `throttled`, how
-    long a quota kept the run from a processor.
-    `parts`: what the parts of the kit used, and the rest of the machine.
+    move packets, was ready to run and had no processor, None if the kernel does not report it; `somebody_waited`, how
+    long any task of the machine waited, an upper bound of both, None if pressure is not known; `throttled`, how long a
+    quota kept the run from a processor. `parts`: the use by the parts of the kit, and by the rest of the machine.
     """
 
     start_s: float
@@ -290,14 +289,14 @@ class Second:
 
     @property
     def source(self) -> str:
-        """What tells whether the run waited in this second."""
+        """The evidence of the run's waits in this second."""
         if self.endpoints is not None:
             return SCHEDSTAT
         return PRESSURE if self.somebody_waited is not None else IDLE
 
 
 def second(earlier: Moment, later: Moment, owner: int) -> Second:
-    """What happened between two moments in the run whose process is `owner`."""
+    """The second between two moments of the run whose process is `owner`."""
     passed_s = max(later.at_s - earlier.at_s, 1e-9)
     capacity_s = passed_s * later.processors.online
     then, now = earlier.processors, later.processors
@@ -305,8 +304,8 @@ def second(earlier: Moment, later: Moment, owner: int) -> Second:
     own = descendants(later.processes, owner)
     others = {key: s for key, s in took.items() if key[0] not in own and not is_softirq(later.processes[key])}
     unseen = max(0.0, now.working - then.working - sum(took.values()))
-    # The kernel charges what interrupts do, which is the run's work, also to whomever they interrupt. So others had no
-    # more than what is neither idle nor the run's.
+    # The kernel charges interrupts, which are the run's work, also to the interrupted processes. So other programs had
+    # at most the time that is neither idle nor the run's.
     idle = now.idle - then.idle
     own_s = sum(s for key, s in took.items() if key[0] in own) + now.softirq - then.softirq
     lent = min(sum(others.values()) + unseen, max(0.0, capacity_s - idle - own_s))
@@ -332,7 +331,7 @@ Processes = Mapping[tuple[int, int], Process]
 
 
 def ran(earlier: Processes, later: Processes) -> Iterator[tuple[tuple[int, int], float]]:
-    """How many seconds each process that still lives ran between two moments; those that did not run are left out."""
+    """Yield the running time in seconds between two moments of each live process that ran."""
     for key, process in later.items():
         seconds = process.ran_s - (earlier[key].ran_s if key in earlier else 0.0)
         if seconds > 0:
@@ -342,7 +341,7 @@ def ran(earlier: Processes, later: Processes) -> Iterator[tuple[tuple[int, int],
 def consumers(
     others: Mapping[tuple[int, int], float], processes: Processes, capacity_s: float, unseen_s: float
 ) -> tuple[Consumer, ...]:
-    """The others that took most, by name, the greatest first."""
+    """The other programs with the most time, by name, the greatest first."""
     names: dict[str, list[tuple[int, int]]] = {}
     for key in others:
         names.setdefault(processes[key].name, []).append(key)
@@ -358,10 +357,10 @@ Threads = Mapping[int, Thread] | None
 
 
 def waits(earlier: Threads, later: Threads, passed_s: float, by_others: float) -> tuple[float | None, float | None]:
-    """The share of the time that the endpoints' thread waited, and the greatest share of a thread that moves packets.
+    """The share of time that the endpoints' thread waited, and the greatest share of a thread that moves packets.
 
-    The run's own processes (simple_switch, tcpreplay) also wait for each other, even where nothing is wrong. Of their
-    waiting only a part counts, `by_others`, which is the part of all work meanwhile that others did.
+    The run's own processes (simple_switch, tcpreplay) also wait for each other, even in a good run. Only the part
+    `by_others` of their waits counts, which is the share of other programs in all work meanwhile.
     """
     if earlier is None or later is None or ENDPOINTS not in later:
         return None, None
@@ -379,21 +378,21 @@ def is_alone(thread: Thread) -> bool:
 
 
 def share(seconds: float, of_s: float) -> float:
-    """A part of some time, cut to 0 to 1: the kernel's clocks are not read at one and the same moment."""
+    """A share of some time, clipped to 0 to 1, because the kernel's clocks are not read at the same moment."""
     return min(1.0, max(0.0, seconds / of_s))
 
 
 def optional_share(earlier_s: float | None, later_s: float | None, of_s: float) -> float | None:
-    """The share by which a count of seconds grew; None where it is not known."""
+    """The growth of a count of seconds as a share of time; None if it is not known."""
     return None if earlier_s is None or later_s is None else share(later_s - earlier_s, of_s)
 
 
-# -- What each part of the kit, and the rest of the machine, used in each second of a run.
+# -- The use by each part of the kit, and by the rest of the machine, in each second of a run.
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part in a second: how many processors it had on average, and its memory at the end, in bytes."""
+    """A part in a second: its mean number of processors, and its memory at the end, in bytes."""
 
     name: str
     processors: float
@@ -403,10 +402,10 @@ class Part:
 def parts_of(
     earlier: Usages | None, later: Usages | None, passed_s: float, kernel_s: float, rest_s: float
 ) -> tuple[Part, ...]:
-    """What each part used between two moments, without the parts that there are not; none where that was not read.
+    """The use by each existing part between two moments; empty if it was not read.
 
-    `kernel_s` and `rest_s`: for how long packets were moved in the kernel, and others than the run's living processes
-    had processors.
+    `kernel_s` and `rest_s`: the processor time of moving packets in the kernel, and of all but the run's live
+    processes.
     """
     if earlier is None or later is None:
         return ()
@@ -418,7 +417,7 @@ def parts_of(
         ran_s[usage.part] += usage.ran_s - (before.ran_s if before else 0.0)
         memory[usage.part] += usage.memory_bytes
     gone_s = sum(usage.ran_s for pid, usage in earlier.processes.items() if pid not in later.processes)
-    # Those that begin and end within a second are seen only in what their parent has waited for, such as a tcpreplay.
+    # Processes that begin and end within a second, such as a tcpreplay, appear only in their parent's reaped time.
     ended_s = max(0.0, later.ended_s - earlier.ended_s - gone_s)
     ran_s[HOSTS] = ran_s.get(HOSTS, 0.0) + ended_s
     ran_s[REST] -= ended_s
@@ -427,7 +426,7 @@ def parts_of(
 
 
 def part_series(seconds: Sequence[Second], since_s: float) -> dict[str, Any] | None:
-    """The series of all parts as `run.json` has them, in seconds from `since_s`; None where nothing was read."""
+    """The series of all parts for `run.json`, in seconds from `since_s`; None if nothing was read."""
     told = [second for second in seconds if second.parts]
     if not told:
         return None
@@ -448,7 +447,7 @@ def part_series(seconds: Sequence[Second], since_s: float) -> dict[str, Any] | N
     }
 
 
-# -- What the processes of a run use of the processors and of the memory, by psutil, each as a part of the kit.
+# -- The processor time and memory of a run's processes, from psutil, each as a part of the kit.
 #
 # Of memory a process has what it shares with no file or other process, so that a library counts for nobody and
 # nothing counts twice.
@@ -460,11 +459,11 @@ HOSTS = "tcpreplay and hosts' shells"
 MEASURING = "measuring"
 REST = "the rest of the machine"
 PARTS = (WORKERS_AND_PS, KERNEL, SIMPLE_SWITCH, HOSTS, MEASURING, REST)
-"""The parts of the kit, and what is not of the kit."""
+"""The parts of the kit, and the rest of the machine."""
 
 
 class Usage(NamedTuple):
-    """The part that a process belongs to, for how many seconds it has run, and its memory in bytes."""
+    """The part of a process, its running time in seconds, and its memory in bytes."""
 
     part: str
     ran_s: float
@@ -473,10 +472,10 @@ class Usage(NamedTuple):
 
 @dataclass(frozen=True)
 class Usages:
-    """What a run uses at a moment: each process by its id, and the programs in the kernel.
+    """The use by a run at a moment: each process by its id, and the programs in the kernel.
 
-    `ended_s`: for how long those ran that have ended and that the owner has waited for. `machine_bytes`: the memory
-    that the whole machine uses.
+    `ended_s`: the running time of ended processes that the owner has reaped. `machine_bytes`: the used memory of the
+    whole machine.
     """
 
     processes: Mapping[int, Usage]
@@ -486,16 +485,16 @@ class Usages:
 
 
 class UsageReader:
-    """Reads what the processes of a run use. `owner` is the process of the run, in which its endpoints are."""
+    """Reads the use by the processes of a run. `owner` is the process of the run and its endpoints."""
 
     def __init__(self, owner: int) -> None:
         self.owner = owner
         self.known: dict[int, psutil.Process] = {}
         self.kernel_bytes = locked_bytes(owner)
-        """The programs and maps in the kernel, which stay as they are during a run."""
+        """The programs and maps in the kernel, which do not change during a run."""
 
     def read(self, names: Mapping[int, str]) -> Usages:
-        """What these processes use now, which are all of the run, by their ids and names."""
+        """The present use by these processes, all of the run, given by their ids and names."""
         self.known = {pid: process for pid in names if (process := self.known.get(pid) or process_of(pid))}
         processes, ended_s = dict[int, Usage](), 0.0
         for pid, process in self.known.items():

@@ -1,4 +1,4 @@
-"""What a run is judged by and what comes of it: verdicts, which of them is worse, and limits."""
+"""The verdicts of runs, their order, and the limits that runs are judged by."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """Whether the figures of a run, or of a whole command, can be used, from the best to the worst.
+    """The usability of the figures of a run, or of a whole command, from the best to the worst.
 
-    `VALID`: nothing speaks against them. `SLOW`: a computation took longer than it may. `UNPROVEN`: a value that is
-    called an optimum is not proven to be one. `DIFFERS`: valid runs whose measured rates are not near the planned
-    ones, or schemes that are not in the paper's order. `OVERLOADED`: the machine could not carry the run, so that its
-    figures mean nothing. `WRONG`: sums, or what was made of them, are not exact, which is a defect. `INTERRUPTED`: a
-    signal ended the run. `FAILED`: an error ended it. `INCOMPLETE`: it has not ended, or whoever ran it is gone.
+    `VALID`: no limit is broken. `SLOW`: a computation took longer than allowed. `UNPROVEN`: a value that is called an
+    optimum is not proven to be one. `DIFFERS`: valid runs whose measured rates are not near the planned ones, or
+    schemes that are not in the paper's order. `OVERLOADED`: the machine could not carry the run, so that its figures
+    mean nothing. `WRONG`: sums, or results computed from them, are not exact, which is a defect. `INTERRUPTED`: a
+    signal ended the run. `FAILED`: an error ended it. `INCOMPLETE`: it has not ended, or its process is gone.
     """
 
     VALID = "VALID"
@@ -35,7 +35,7 @@ RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
 def worst_of(verdicts: Iterable[str]) -> Verdict:
     """The worst of several verdicts, or of their words as `run.json` has them: VALID if there are none.
 
-    Raises `ValueError` for a word that is no verdict.
+    Raises `ValueError` for a word that is not a verdict.
     """
     return max(map(Verdict, verdicts), key=RANK.__getitem__, default=VALID)
 
@@ -47,21 +47,20 @@ class Limits:
     `free`: the least share of all processors, in any second, that the emulation's own work leaves. Below that there is
     always a queue for a processor, and the time of every packet depends on the scheduler, not on the network.
     `endpoints`, `switches`: the greatest share of any second that the thread of the endpoints, or a thread that moves
-    packets, may be ready to run and have no processor.
-    `stolen`, `throttled`: the greatest share of any second that a hypervisor, or a quota, may withhold.
-    (A run of which 27 % of a second were stolen was right to 0.4 %. What does harm shows in rates and pace as well.)
-    `rate_error`: the most by which a worker's sending rate may differ from the planned one, as a share of it. `late`:
-    the share of its time that a paced sender may fall behind for good; the two are the same, because a sender's rate
-    falls short by what it is late.
-    `noticed`: others are named if they take at least so much of one processor in a second.
+    packets, can be ready to run without a processor. `stolen`, `throttled`: the greatest share of any second that a
+    hypervisor, or a quota, can withhold. (A run with 27 % of a second stolen was right to 0.4 %. Harmful steals also
+    show in rates and pace.) `rate_error`: the largest difference of a worker's sending rate from the planned one, as a
+    share of it. `late`: the largest share of its time by which a paced sender falls behind for good; the two are equal,
+    because lateness lowers a sender's rate by the same share. `noticed`: other programs are named if they take at least
+    this share of one processor in a second.
 
     How the waits were chosen: on a fat-tree with k = 4 at 20 Mbit/s, two processors, kernel 6.18. The endpoints waited
     for up to 5 % of a second, softirq threads for up to 4 %, in runs that were right to 2 %, alone and beside two hogs.
-    Beside two hogs of equal priority, but without going ahead of them (`inakit.topo.live.priority`), the endpoints
-    waited for 46 to 65 %, and rates fell short by 39 to 48 %; at a fifth of the load and less they waited for 24 to
-    45 %, and rates were right to 0.3 %. So 20 % lies between the two. What a hypervisor or a quota withholds is a wait
-    of the same kind. At 1.5 and 2 times the rate that a machine carries, waits are 2 to 9 %: that overload shows in
-    `free`, rates and paces.
+    Beside two hogs of equal priority, without running before them (`inakit.topo.live.priority`), the endpoints waited
+    for 46 to 65 %, and rates fell short by 39 to 48 %; at a fifth of the load and less they waited for 24 to 45 %, and
+    rates were right to 0.3 %. So 20 % lies between the two. Time withheld by a hypervisor or a quota is a wait of the
+    same kind. At 1.5 and 2 times the rate that a machine carries, waits are 2 to 9 %: that overload shows in `free`,
+    rates and paces.
     """
 
     free: float = 0.05

@@ -1,7 +1,8 @@
-"""Packet sockets in the network namespaces of many hosts, all owned by this one process.
+"""Packet sockets in the network namespaces of many hosts, all owned by this process.
 
 Frames leave in batches: `sendmmsg` lets the kernel read NumPy arrays directly. They pass the host's own queueing
-discipline, as an application's would, so that its rate limit holds and a full queue refuses more. They arrive in rings.
+discipline, like an application's frames, so that its rate limit applies and a full queue refuses more. Frames arrive in
+rings.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from inakit.topo.live.netlink import network_namespace
 from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, ragged
 from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind, offset_of
 
-# -- The processors' input queues: how long they are, what they dropped, and how not to overfill them.
+# -- The processors' input queues: their lengths, their drops, and the wait for room.
 #
 # Every packet that crosses a veth waits in the input queue of one processor, and is dropped when a thousand
 # (net.core.netdev_max_backlog) wait already. A real link does not lose packets in this way, so senders wait for room.
@@ -36,14 +37,15 @@ SOFTNET = Path("/proc/net/softnet_stat")
 DROPPED, LENGTH = 1, 11
 
 AT_ONCE = 128
-"""The most packets that are put into the network between two looks at the queues, all copies of results counted."""
+"""The most packets sent between two checks of the queues, counting all copies of results."""
 ROOM, ROOM_FOR_COPIES = 500, 250
-"""Nothing is added to a queue of more packets. On its way to many workers one packet becomes many, so results, which
-the network copies, wait for a shorter queue than gradients."""
+"""The longest queue to which packets are added. On its way to many workers one packet becomes many, so results, which
+the network copies, wait for a shorter queue than gradients.
+"""
 PAUSE_S = 0.0001
-"""How long a sender sleeps between two looks at queues that are too long."""
+"""The time in seconds between two checks of queues that are too long."""
 PATIENCE_S = 0.05
-"""After this time a sender goes on although a queue is too long."""
+"""After this time in seconds a sender continues although a queue is too long."""
 
 
 def rows(text: str) -> list[list[str]]:
@@ -59,7 +61,8 @@ def backlog_drops() -> tuple[int, ...]:
 class Backlog:
     """Lets a sender wait until the input queues have room. A context manager.
 
-    `waited_s`: how long it has waited in all. Kernels before 5.10 do not tell how long queues are; there nobody waits.
+    `waited_s`: the total waiting time. Kernels before 5.10 do not report the lengths of queues; there is no wait on
+    them.
     """
 
     def __init__(self) -> None:
@@ -79,9 +82,9 @@ class Backlog:
         return max(int(row[LENGTH], 16) if len(row) > LENGTH else 0 for row in rows(text))
 
     def admit(self, packets: int, copies: int) -> None:
-        """Wait until the queues have room for `packets`, of each of which the network makes `copies`.
+        """Wait until the queues have room for `packets`, each with `copies` made by the network.
 
-        Returns after `PATIENCE_S` even if they have none.
+        Returns after `PATIENCE_S` even without room.
         """
         self.unseen += packets * copies
         if self.unseen < AT_ONCE:
@@ -96,7 +99,7 @@ class Backlog:
         self.waited_s += time.monotonic() - start
 
 
-# -- Batches of packets by `sendmmsg`, by which the kernel reads the frames of many packets from NumPy arrays.
+# -- Batches of packets by `sendmmsg`: the kernel reads the frames of many packets from NumPy arrays.
 #
 # Every batch of the kit leaves by `send_batch` or `send_all`. The kernel takes fewer packets than it is given
 # whenever a queue on their way is full: that is back pressure, and the rest goes later.
@@ -105,7 +108,7 @@ VALUES_BYTES = FRAME.itemsize - BARE_FRAME.itemsize
 BATCH = 8192
 """The most packets of a batch that one `send` takes, and about the most that one `receive` returns."""
 STUCK_S = 10.0
-"""A sender whose packets nobody has taken for so long gives up."""
+"""The time in seconds without an accepted packet after which a sender gives up."""
 
 # struct iovec and struct mmsghdr of a 64-bit kernel.
 IOVEC = np.dtype([("base", np.uint64), ("length", np.uint64)])
@@ -164,7 +167,7 @@ class Messages:
 
 
 class Taken(NamedTuple):
-    """How many packets of a batch the kernel took; `full`: a full queue refused the next one."""
+    """The number of packets of a batch that the kernel took; `full`: a full queue refused the next one."""
 
     packets: int
     full: bool = False
@@ -173,8 +176,8 @@ class Taken(NamedTuple):
 def send_batch(descriptor: int, address: int, packets: int, host: str) -> Taken:
     """Give the kernel the packets whose headers are at `address`, as many as it takes now.
 
-    A call that takes fewer does not tell why, so the rest is offered at once, until all are taken or none is. Raises
-    `RunError`, which names the host, where the link is down or the socket fails.
+    A call that takes fewer does not report why, so the rest is offered again, until all are taken or none is. Raises
+    `RunError`, which names the host, if the link is down or the socket fails.
     """
     sent = 0
     while sent < packets:
@@ -189,9 +192,9 @@ def send_batch(descriptor: int, address: int, packets: int, host: str) -> Taken:
 
 
 def send_all(descriptor: int, address: int, packets: int, host: str, stuck_s: float = STUCK_S) -> None:
-    """Give the kernel all packets whose headers are at `address`, and wait for room where it has none.
+    """Give the kernel all packets whose headers are at `address`, and wait for room if it has none.
 
-    Raises `RunError` as `send_batch` does, and where none has been taken for `stuck_s`.
+    Raises `RunError` as `send_batch` does, and if no packet has been taken for `stuck_s`.
     """
     room = select.poll()
     room.register(descriptor, select.POLLOUT)
@@ -205,7 +208,7 @@ def send_all(descriptor: int, address: int, packets: int, host: str, stuck_s: fl
         elif now_s - last_s > stuck_s:
             raise RunError(f"host '{host}' cannot send: its link has taken no packet for {stuck_s:g} s")
         if taken.full:
-            time.sleep(PAUSE_S)  # a socket can be written to, whatever the queue behind it
+            time.sleep(PAUSE_S)  # a socket is writable even if the queue behind it is full
         elif left:
             room.poll(1e3 * stuck_s)
 
@@ -230,7 +233,7 @@ def pieces(batch: Outgoing) -> Iterator[Piece]:
 
 
 def in_turns(lists: Sequence[Sequence[Piece]]) -> Iterator[tuple[int, Piece]]:
-    """The pieces of all lists, each with its list's number, in such an order that every list is spread evenly."""
+    """Yield the pieces of all lists with their list's number, in an order that spreads every list evenly."""
     due = ((place / len(of), number, piece) for number, of in enumerate(lists) for place, piece in enumerate(of))
     for _, number, piece in sorted(due):
         yield number, piece
@@ -238,9 +241,9 @@ def in_turns(lists: Sequence[Sequence[Piece]]) -> Iterator[tuple[int, Piece]]:
 
 # -- Receive rings of many packet sockets, side by side in memory, so that one NumPy step empties them all.
 #
-# The kernel writes packets that arrive into a socket's ring (packet(7), PACKET_RX_RING with TPACKET_V2) and marks
-# their slots; reading takes no system call. The rings are mapped one behind the other: slot `s` of socket `i` is row
-# `i * slots + s` of one array. A slot of a ring has nothing to do with the slots of switches.
+# The kernel writes packets that arrive into a socket's ring (packet(7), PACKET_RX_RING with TPACKET_V2) and marks their
+# slots; reading takes no system call. The rings are mapped one behind the other: slot `s` of socket `i` is row `i *
+# slots + s` of one array. Slots of rings are unrelated to slots of switches.
 
 SOL_PACKET = 263
 PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION = 5, 6, 10
@@ -248,7 +251,7 @@ TPACKET_V2 = 1
 OURS = 1  # TP_STATUS_USER: the kernel has filled the slot; 0 gives it back
 
 FRAME_AT = 66
-"""Where in its slot the kernel puts a packet: behind struct tpacket2_hdr and sockaddr_ll, rounded up as it does."""
+"""The offset of a packet in its slot: behind struct tpacket2_hdr and sockaddr_ll, rounded up as in the kernel."""
 SLOT = np.dtype(
     {
         "names": ["status", "head", "values"],
@@ -259,7 +262,7 @@ SLOT = np.dtype(
 )
 BLOCK_BYTES = 1 << 16
 SLOTS_IN_ALL = 1 << 18
-"""All rings together have about so many slots, 128 MB, unless `LEAST_SLOTS` in each are more."""
+"""The approximate number of slots of all rings together, 128 MB, unless `LEAST_SLOTS` in each are more."""
 MOST_SLOTS, LEAST_SLOTS = 1 << 12, 1 << 9
 
 MAP_FIXED = 0x10
@@ -267,7 +270,7 @@ FAILED = ctypes.c_void_p(-1).value
 
 
 def slots_per_ring(sockets: int) -> int:
-    """How many slots each ring gets: a power of two, as the kernel wants it."""
+    """The number of slots of each ring: a power of two, as the kernel requires."""
     fair = SLOTS_IN_ALL // max(sockets, 1)
     return max(LEAST_SLOTS, min(MOST_SLOTS, 1 << max(fair, 1).bit_length() - 1))
 
@@ -275,7 +278,7 @@ def slots_per_ring(sockets: int) -> int:
 class ReceiveRings:
     """The rings of bound packet sockets, until `close`, which comes before the sockets are closed.
 
-    `position`: by socket, how many packets have been taken from its ring, (sockets,).
+    `position`: the number of packets taken from each socket's ring, (sockets,).
     """
 
     def __init__(self, sockets: Sequence[socket.socket]) -> None:
@@ -297,7 +300,7 @@ class ReceiveRings:
         self.packets = memory.view(np.dtype((np.void, SLOT.itemsize)))
 
     def map_ring(self, number: int, opened: socket.socket) -> None:
-        """Give a socket its ring, and map that over the socket's part of the memory."""
+        """Create a socket's ring, and map it over the socket's part of the memory."""
         opened.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
         request = struct.pack("@4I", BLOCK_BYTES, self.ring_bytes // BLOCK_BYTES, SLOT.itemsize, self.slots)
         opened.setsockopt(SOL_PACKET, PACKET_RX_RING, request)
@@ -306,7 +309,7 @@ class ReceiveRings:
         )
 
     def close(self) -> None:
-        """Give the memory back. What `take` has returned stays valid, because it is a copy."""
+        """Unmap the memory. Results of `take` stay valid, because they are copies."""
         if self.total:
             libc.munmap(self.address, self.total)
             self.total = 0
@@ -325,7 +328,7 @@ class ReceiveRings:
         return taken["head"], taken["values"], owner
 
     def arrived(self, most: int) -> IntArray:
-        """How many packets wait in each ring, (sockets,), counted up to `most`, which is at least 1."""
+        """The number of packets that wait in each ring, (sockets,), counted up to `most`, which is at least 1."""
         counts = np.zeros(len(self.position), np.int64)
         filled = np.arange(len(self.position))
         ahead = 1
@@ -351,7 +354,7 @@ def map_memory(address: int | None, size: int, flags: int, descriptor: int) -> i
     return int(mapped)
 
 
-# -- The filter of endpoints' sockets: they hear INA frames only. In classic BPF, which the kernel runs for each
+# -- The filter of endpoints' sockets, which receive INA frames only. In classic BPF, which the kernel runs for each
 # frame.
 
 ETH_P_IP = 0x0800
@@ -359,7 +362,7 @@ FRAGMENT_OFFSET = 0x1FFF
 SO_ATTACH_FILTER = 26
 
 Line = tuple[int, int, int, int]
-"""A line of a program: its code, how many lines to skip if its test is true, and if it is false, and its operand."""
+"""A line of a program: its code, the lines to skip if its test is true, and if it is false, and its operand."""
 LOAD_BYTE, LOAD_HALF, LOAD_LENGTH = 0x30, 0x28, 0x80
 JUMP_EQUAL, JUMP_ANY_BIT, RETURN = 0x15, 0x45, 0x06
 
@@ -367,7 +370,7 @@ JUMP_EQUAL, JUMP_ANY_BIT, RETURN = 0x15, 0x45, 0x06
 def ina_filter() -> list[Line]:
     """The program that accepts whole INA frames over UDP over IPv4 without options; one without values is a notice.
 
-    It accepts nothing that the switches' parser takes for other IPv4, because that crosses switches without admission.
+    It accepts no frames that the switches' parser treats as other IPv4, because these cross switches without admission.
     """
     tests = [
         (LOAD_HALF, offset_of("ethernet", "ethertype"), JUMP_EQUAL, ETH_P_IP),
@@ -397,7 +400,7 @@ INA_FILTER = ina_filter()
 
 
 def attach_filter(opened: socket.socket, program: Sequence[Line]) -> None:
-    """Let a socket hear only what a program of classic BPF accepts."""
+    """Attach a classic BPF program to a socket, which then receives only accepted frames."""
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
     opened.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", len(program), ctypes.addressof(code)))
 
@@ -407,15 +410,15 @@ def attach_filter(opened: socket.socket, program: Sequence[Line]) -> None:
 SO_SNDBUFFORCE = 32
 
 SEND_BUFFER_FRAMES = 384
-"""How many of a host's frames may wait in its own queue. More would only age there; the rest waits here."""
+"""The most frames in a host's own queue. More would only age there; the rest waits here."""
 FRAME_TRUESIZE = 1 << 10
-"""What the kernel charges a socket for one frame: its bytes and its bookkeeping, rounded up."""
+"""The kernel's charge to a socket for one frame: its bytes and its bookkeeping, rounded up."""
 
 
 def open_socket(host: HostPort) -> socket.socket:
-    """A raw socket at a host's interface that hears INA frames only. The caller is in its namespace."""
-    # Protocol 0 hears nothing until the filter is there; and one protocol, unlike all of them,
-    # does not hear what the host itself sends.
+    """Open a raw socket at a host's interface that receives INA frames only. The caller is in its namespace."""
+    # Protocol 0 receives nothing until the filter is attached; and a single protocol, unlike ETH_P_ALL, does not
+    # receive the host's own frames.
     try:
         opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     except OSError as error:
@@ -423,7 +426,7 @@ def open_socket(host: HostPort) -> socket.socket:
         raise MachineError(f"host '{host.name}': cannot listen: {error.strerror}: {way}") from error
     try:
         opened.setblocking(False)
-        # The kernel doubles what it is given.
+        # The kernel doubles the given size.
         opened.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER_FRAMES * FRAME_TRUESIZE // 2)
         attach_filter(opened, INA_FILTER)
         opened.bind((host.interface, ETH_P_IP))
@@ -434,7 +437,7 @@ def open_socket(host: HostPort) -> socket.socket:
 
 
 def open_sink(port: int = UDP_PORT) -> socket.socket:
-    """A UDP socket that is bound to a port and drops all that comes to it.
+    """Open a UDP socket that is bound to a port and drops all packets.
 
     Without it the host's kernel would answer every gradient with "port unreachable".
     """
@@ -461,7 +464,7 @@ class SocketPorts:
             self.resources = stack.pop_all()
 
     def open(self, host: HostPort, stack: ExitStack) -> socket.socket:
-        """A socket at a host's interface, which the stack closes."""
+        """Open a socket at a host's interface, which the stack closes."""
         with network_namespace(host.pid):
             stack.enter_context(open_sink())
             return stack.enter_context(open_socket(host))
@@ -475,7 +478,7 @@ class SocketPorts:
     # -- as `Ports`
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """At most `BATCH` packets of each batch; what is beyond is not accepted.
+        """Send at most `BATCH` packets of each batch; the rest is not accepted.
 
         The batches' pieces take turns, so that the network copies results while gradients are sent.
         """
@@ -496,7 +499,7 @@ class SocketPorts:
         return accepted
 
     def receive(self) -> Packets:
-        """What has arrived: at most about `BATCH` packets, and at most an equal share of these from each host."""
+        """Return arrived packets: at most about `BATCH`, and at most an equal share of these from each host."""
         return Packets.all_of(*self.rings.take(BATCH))
 
     def now(self) -> float:
@@ -508,11 +511,11 @@ class SocketPorts:
         time.sleep(seconds)
 
     def is_quiet(self) -> bool:
-        """Never: packets may come at any time."""
+        """False: packets can arrive at any time."""
         return False
 
     def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
-        """Let no time pass, as packets may come at any time."""
+        """Let no time pass, as packets can arrive at any time."""
         _ = tick_s, due
         return np.zeros(0)
 
@@ -521,7 +524,7 @@ class SocketPorts:
         return np.full(len(self.hosts), -np.inf)
 
     def problems(self) -> Mapping[str, int]:
-        """Frames lost at a socket for want of buffer, and sends that a full queue refused."""
+        """The numbers of frames dropped at sockets for lack of buffer, and of sends that a full queue refused."""
         for host, opened in enumerate(self.sockets):
             statistics = opened.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)  # reading sets them to 0
             self.lost[host] += struct.unpack("=II", statistics)[1]

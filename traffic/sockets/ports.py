@@ -1,4 +1,4 @@
-"""Where the endpoints of a run send and receive, be it through real sockets or in a network in memory."""
+"""The ports at which endpoints send and receive, through real sockets or in a network in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class HostPort:
-    """A host's one interface. `pid` is a process inside the host's network namespace."""
+    """A host's only interface. `pid` is a process inside the host's network namespace."""
 
     name: str
     pid: int
@@ -34,10 +34,10 @@ def host_ports(running: Iterable[Any]) -> list[HostPort]:
 
 @dataclass(frozen=True)
 class Packets:
-    """Packets that have arrived: their heads (`BARE_FRAME`), their values, and the host that each has come to.
+    """Packets that have arrived: their heads (`BARE_FRAME`), their values, and their receiving hosts.
 
-    `heads` and `hosts` are (packets,). Values stay where they have arrived, in `bodies` (arrived, values of a
-    fragment) of any byte order, until `values` is read; `rows` (packets,) says where each packet's are.
+    `heads` and `hosts` are (packets,). Values stay in the buffer of their arrival, `bodies` (arrived, values of a
+    fragment) of any byte order, until `values` is read; `rows` (packets,) are the packets' rows in it.
     """
 
     heads: Frames
@@ -47,7 +47,7 @@ class Packets:
 
     @classmethod
     def all_of(cls, heads: Frames, bodies: NDArray[np.signedinteger], hosts: IntArray) -> Packets:
-        """Packets of which each has the values of its row of `bodies`."""
+        """Make packets that each have the values of their row of `bodies`."""
         return cls(heads, bodies, hosts, np.arange(len(heads)))
 
     def __len__(self) -> int:
@@ -55,11 +55,11 @@ class Packets:
 
     @property
     def values(self) -> NDArray[np.int32]:
-        """The values, (packets, values of a fragment), as numbers of this machine: a copy."""
+        """A copy of the values, (packets, values of a fragment), in this machine's byte order."""
         return self.bodies[self.rows].astype(np.int32, copy=False)
 
     def where(self, mask: BoolArray) -> Packets:
-        """The packets under a mask, (packets,); nothing is copied where that is all of them."""
+        """The packets under a mask, (packets,); nothing is copied if the mask is all true."""
         return self if mask.all() else self.at(np.flatnonzero(mask))
 
     def at(self, index: IntArray) -> Packets:
@@ -84,10 +84,10 @@ class Outgoing:
 
 @dataclass(frozen=True)
 class RepeatedFrames:
-    """Frames that a host sends over and over, `rate_fps` frames a second. `what` says in words what they are.
+    """Frames that a host sends repeatedly, at `rate_fps` frames per second. `what` describes them.
 
-    `sink`: the host that is to take what comes to UDP's discard port, so that its kernel does not answer; None if the
-    frames are for no such port.
+    `sink`: the host that opens a sink at UDP's discard port, so that its kernel does not answer; None if the frames go
+    to another port.
     """
 
     what: str
@@ -101,7 +101,7 @@ class Ports(Protocol):
     """One port per host, all driven at once; hosts are numbered in the order of the layout."""
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Send batches side by side. Returns for each batch how many packets each host accepted, (hosts,).
+        """Send batches in parallel. Returns for each batch the number of packets that each host accepted, (hosts,).
 
         The accepted ones are the first of the host's packets; the rest was not sent.
         """
@@ -110,7 +110,7 @@ class Ports(Protocol):
         """Everything that has arrived since the last call; the arrays are valid until the next call."""
 
     def now(self) -> float:
-        """Seconds on a clock that never goes back."""
+        """The time in seconds of a monotonic clock."""
 
     def sleep(self, seconds: float) -> None:
         """Let that much time pass."""
@@ -119,16 +119,16 @@ class Ports(Protocol):
         """Whether it is certain that nothing has arrived since the last call of `receive`."""
 
     def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
-        """Sleep tick by tick to the first tick, from now on, that is not before `due`, or by which something arrived.
+        """Sleep tick by tick to the first tick that is not before `due`, or by which a packet has arrived.
 
-        Returns the times of the ticks before it, in seconds, (ticks,). Where `is_quiet` is never true there are none.
+        Returns the times of the ticks before it, in seconds, (ticks,); empty if `is_quiet` is never true.
         """
 
     def accepts_from(self) -> FloatArray:
-        """From when on each host's packets are accepted, as far as that is known; -inf: now; (hosts,)."""
+        """The time from which each host's packets are accepted, if known; -inf: now; (hosts,)."""
 
     def problems(self) -> Mapping[str, int]:
-        """What went wrong so far: texts that name the host, each with how often it happened."""
+        """The problems so far: texts that name the host, with their counts."""
 
 
 # -- NumPy steps over whole batches of packets: runs of consecutive numbers, prefixes of groups.
@@ -146,10 +146,12 @@ def ragged(starts: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def before(counts: IntArray) -> IntArray:
-    """How many things the groups before each group have: the row of its first thing in a flat array."""
+    """The total count of the groups before each group, which is the row of its first element in a flat array."""
     return np.cumsum(counts) - counts
 
 
 def is_prefix(counts: IntArray, accepted: IntArray) -> BoolArray:
-    """Which things of groups, `counts[i]` in group i, are among the first `accepted[i]` of theirs: (sum of counts,)."""
+    """Whether each element of groups, `counts[i]` in group i, is among the group's first `accepted[i]`: (sum of
+    counts,).
+    """
     return np.arange(int(counts.sum())) - np.repeat(before(counts), counts) < np.repeat(accepted, counts)

@@ -1,4 +1,4 @@
-"""tcpreplay in the network namespaces of hosts: it sends a pcap once, when all senders may begin, or without end."""
+"""tcpreplay in the network namespaces of hosts: it sends a pcap once, at a common start, or repeatedly."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from inakit.topo.live.priority import send_ahead
 from inakit.traffic.sockets.ports import HostPort
 
 BURSTS_PER_S = 1000
-"""tcpreplay sends a millisecond's packets at once: a packet costs it little more than a system call, but the sleep
-before each burst ten times that."""
+"""tcpreplay sends a millisecond's packets in one burst: a packet costs little more than a system call, but the sleep
+before each burst ten times that.
+"""
 
 
 def check_tcpreplay() -> None:
-    """Raise `MachineError` where tcpreplay is missing."""
+    """Raise `MachineError` if tcpreplay is missing."""
     if shutil.which("tcpreplay") is None:
         raise MachineError("tcpreplay is not installed: install the package 'tcpreplay', or choose reliable traffic")
 
 
 def command(host: HostPort, pcap: Path, rate_fps: float, *options: str) -> list[str]:
-    """The command that sends a pcap at so many frames per second. Its timer sleeps; the default would spin a core."""
+    """The command that sends a pcap at `rate_fps` frames per second. Its timer sleeps; the default spins a core."""
     return [
         "tcpreplay", "--quiet", "--no-flow-stats", "--timer=nano", *options, f"--intf1={host.interface}",
         f"--pps={rate_fps:.6f}", f"--pps-multi={ceil(rate_fps / BURSTS_PER_S)}", str(pcap),
@@ -37,8 +38,8 @@ def command(host: HostPort, pcap: Path, rate_fps: float, *options: str) -> list[
 class Senders:
     """One tcpreplay for each host, pcap and rate in frames per second; all wait at a barrier until `go`.
 
-    The barrier is a pipe: whoever reads from it waits until its other end is closed. `commands`: what is told to the
-    tcpreplay of each host.
+    The barrier is a pipe: readers wait until its other end is closed. `commands`: the command line of each host's
+    tcpreplay.
     """
 
     def __init__(self, pcaps: Sequence[tuple[HostPort, Path, float]]) -> None:
@@ -61,7 +62,7 @@ class Senders:
         self.barrier = -1
 
     def over(self) -> bool:
-        """Whether all have sent everything. Raises `RunError` where one failed."""
+        """Whether all have sent everything. Raises `RunError` if one failed."""
         for host, process in self.processes.items():
             if process.poll():
                 said = process.stderr.read().decode().strip() if process.stderr else ""
@@ -69,7 +70,7 @@ class Senders:
         return all(process.poll() == 0 for process in self.processes.values())
 
     def end(self) -> None:
-        """End all processes, whether they have sent everything or not."""
+        """End all processes, finished or not."""
         if self.barrier >= 0:
             os.close(self.barrier)
             self.barrier = -1
@@ -88,7 +89,7 @@ def start_waiting(host: HostPort, pcap: Path, rate_fps: float, barrier: int) -> 
 
 
 def repeat_without_end(source: HostPort, pcap: Path, rate_fps: float) -> Popen[bytes]:
-    """Start tcpreplay in the sender's namespace; it sends the frames of a pcap again and again until `end`."""
+    """Start tcpreplay in the sender's namespace; it sends the frames of a pcap repeatedly until `end`."""
     with network_namespace(source.pid):
         return Popen(
             command(source, pcap, rate_fps, "--preload-pcap", "--loop=0"), stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
@@ -96,7 +97,7 @@ def repeat_without_end(source: HostPort, pcap: Path, rate_fps: float) -> Popen[b
 
 
 def end(what: str, process: Popen[bytes]) -> None:
-    """End what `repeat_without_end` has started. Raises `RunError` if it ended by itself."""
+    """End a process of `repeat_without_end`. Raises `RunError` if it ended by itself."""
     status = process.poll()
     process.kill()
     said = process.communicate()[1].decode(errors="replace").strip()

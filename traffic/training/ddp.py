@@ -1,10 +1,10 @@
-"""PyTorch's DistributedDataParallel, whose gradients go through the emulated network: a communication hook.
+"""A communication hook that sends the gradients of PyTorch's DistributedDataParallel through the emulated network.
 
-    model = DistributedDataParallel(module)
-    model.register_comm_hook(Buckets(Member(address, rank, fixed_point)), sum_in_network)
+model = DistributedDataParallel(module) model.register_comm_hook(Buckets(Member(address, rank, fixed_point)),
+sum_in_network)
 
-Beside it stands a process per worker that trains the same model as `inakit.traffic.training.training_task`, in 32-bit
-floats. Gloo, on the loopback, only gives the workers the same first parameters. Importing this needs PyTorch.
+The module also runs a process per worker that trains the same model as `inakit.traffic.training.training_task`, in
+32-bit floats. Gloo, on the loopback, only gives the workers the same initial parameters. Importing this needs PyTorch.
 """
 
 import multiprocessing
@@ -34,13 +34,13 @@ except ImportError as error:
     ) from error
 
 END_S = 30.0
-"""How long a process may take to end once it has the last sums."""
+"""The time limit in seconds for a process to end after the last sums."""
 
 
 class Buckets:
-    """The buckets that DDP has handed over in an iteration so far.
+    """The buckets that DDP has passed in an iteration so far.
 
-    The network sums the whole gradient at once, in however many buckets DDP cuts it.
+    The network sums the whole gradient at once, regardless of DDP's number of buckets.
     """
 
     def __init__(self, member: Member) -> None:
@@ -59,7 +59,7 @@ class Buckets:
 
 # PyTorch compares these annotations with its types, so they must not be strings.
 def sum_in_network(state: Buckets, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """A communication hook: it collects buckets, and hands them to the network when the last one is there."""
+    """A communication hook: it collects buckets, and passes them to the network with the last one."""
     future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     state.waiting.append((bucket.buffer(), future))
     if bucket.is_last():
@@ -68,7 +68,7 @@ def sum_in_network(state: Buckets, bucket: dist.GradBucket) -> torch.futures.Fut
 
 
 def module_of(task: TrainingTask) -> torch.nn.Sequential:
-    """The task's perceptron with its first parameters."""
+    """The task's perceptron with its initial parameters."""
     modules: list[torch.nn.Module] = []
     for layer in task.model.layers(task.initial()):
         linear = torch.nn.Linear(len(layer) - 1, layer.shape[1])
@@ -80,7 +80,7 @@ def module_of(task: TrainingTask) -> torch.nn.Sequential:
 
 
 def vector_of(module: torch.nn.Sequential) -> FloatArray:
-    """The parameters of a module in the order that the task's model has, (parameters,)."""
+    """The parameters of a module in the order of the task's model, (parameters,)."""
     layers = [layer for layer in module if isinstance(layer, torch.nn.Linear)]
     pieces = [torch.vstack([layer.weight.T, layer.bias]).detach().numpy().ravel() for layer in layers]
     return np.concatenate(pieces, dtype=np.float64)
@@ -101,7 +101,7 @@ def optimizer_of(module: Any, recipe: Recipe) -> torch.optim.Optimizer:
 
 def train_alone_in_torch(task: TrainingTask, mean: Mean = rounded_mean) -> History:
     """The training of `inakit.traffic.training.training_task.train_alone`, in PyTorch."""
-    torch.set_num_threads(1)  # as the workers: sums of floats depend on their order
+    torch.set_num_threads(1)  # like the workers: sums of floats depend on their order
     module, history = module_of(task), History(task)
     optimizer = optimizer_of(module, task.recipe)
     for iteration in range(task.iterations):
@@ -126,8 +126,8 @@ def set_gradient(module: torch.nn.Sequential, gradient: FloatArray) -> None:
 
 
 def train_rank(rank: int, recipe: Recipe, workers: int, address: str, folder: Path) -> None:
-    """Run what a worker's process runs, an ordinary DDP script; it leaves losses and snapshots in `folder`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    """Run an ordinary DDP script, the main function of a worker process; it writes losses and snapshots to `folder`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # its parent ends it
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
     task = TrainingTask(recipe, workers)
@@ -165,7 +165,7 @@ class TorchRanks:
             stack.callback(self._end)
             for process in self.processes:
                 process.start()
-            for rank in range(self.task.workers):  # starting them keeps a machine busy: not while it emulates
+            for rank in range(self.task.workers):  # starting them keeps the machine busy, so not during emulation
                 self.exchange.meet(rank)
             self._exits = stack.pop_all()
         return self
@@ -174,7 +174,7 @@ class TorchRanks:
         self._exits.close()
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
-        """The gradient that a worker's process hands in."""
+        """The gradient of a worker's process."""
         return self.exchange.of(job, worker, iteration)
 
     def take(self, job: Job, worker: int, iteration: int, sums: NDArray[np.int64]) -> None:
@@ -188,7 +188,7 @@ class TorchRanks:
         for rank, process in enumerate(self.processes):
             process.join(END_S)
             if process.exitcode != 0:
-                raise RunError(f"worker {rank} did not end within {END_S:g} s of its last sums: see what it says")
+                raise RunError(f"worker {rank} did not end within {END_S:g} s of its last sums: see its output")
             with np.load(self.folder / f"{rank}.npz") as left:
                 history.losses[:, rank] = left["losses"]
                 if rank == 0:
@@ -199,7 +199,7 @@ class TorchRanks:
         """Raise `RunError` if a process has ended before its time."""
         for rank, process in enumerate(self.processes):
             if process.exitcode:
-                raise RunError(f"worker {rank} ended with exit code {process.exitcode}: see what it says")
+                raise RunError(f"worker {rank} ended with exit code {process.exitcode}: see its output")
 
     def _end(self) -> None:
         """End the processes that were started and still run."""

@@ -1,4 +1,4 @@
-"""Gradients of other processes: each is one worker, hands in what it has computed and waits for the sums.
+"""Gradients of other processes: each is one worker, which sends its gradient and waits for the sums.
 
 The network's side is `Exchange`, a worker's side `Member`; between them is a Unix socket.
 """
@@ -21,15 +21,15 @@ from inakit.topo.errors import RunError
 from inakit.traffic.endpoints.gradient import FixedPoint
 
 NUMBER_BYTES = 4
-"""The size of a worker's number, which is the first thing that its process sends."""
+"""The size in bytes of a worker's number, which its process sends first."""
 LOOK_S = 0.5
-"""How often, in seconds, it is checked whether a worker that is waited for is still there."""
+"""The interval in seconds between checks that an awaited worker is still alive."""
 
 
 class Exchange:
     """The workers of one job that are processes (a `inakit.traffic.endpoints.gradient.Learner`). A context manager.
 
-    While it waits it calls `check`, which may raise; after `patience_s` without a sign of a worker the run fails.
+    While it waits it calls `check`, which can raise; after `patience_s` without a message of the worker the run fails.
     """
 
     def __init__(self, check: Callable[[], None] = lambda: None, patience_s: float = 120.0) -> None:
@@ -52,17 +52,17 @@ class Exchange:
         self._exits.close()
 
     def meet(self, worker: int) -> None:
-        """Wait until the worker has come."""
+        """Wait until the worker has connected."""
         self._connection(worker)
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
-        """The gradient that a worker hands in, once it does. Raises `RunError` if it leaves or sends another size."""
+        """Wait for a worker's gradient. Raises `RunError` if the worker leaves or sends another size."""
         connection = self._connection(worker)
         self._wait(lambda: connection.poll(LOOK_S), worker)
         try:
             received = connection.recv_bytes()
         except (EOFError, ConnectionError) as error:
-            raise RunError(f"worker {worker} left before iteration {iteration}: see what its process says") from error
+            raise RunError(f"worker {worker} left before iteration {iteration}: see its output") from error
         if len(received) != job.gradient_bytes:
             raise RunError(
                 f"worker {worker} handed in {len(received)} bytes, job {job.number} sends {job.gradient_bytes} per "
@@ -76,7 +76,7 @@ class Exchange:
         try:
             self._connection(worker).send_bytes(sums.tobytes())
         except ConnectionError as error:
-            raise RunError(f"worker {worker} left in iteration {iteration}: see what its process says") from error
+            raise RunError(f"worker {worker} left in iteration {iteration}: see its output") from error
 
     def _close(self) -> None:
         for connection in self._connections.values():
@@ -87,7 +87,7 @@ class Exchange:
         return self._connections[worker]
 
     def _accept(self) -> bool:
-        """Let one process in, if one comes. Always false: whether it is the awaited one shows at the next look."""
+        """Accept a connection, if there is one. Always false: the next check shows whether it is the awaited worker."""
         try:
             accepted, _ = self._socket.accept()
         except TimeoutError:
@@ -97,7 +97,7 @@ class Exchange:
         return False
 
     def _wait(self, there: Callable[[], bool], worker: int) -> None:
-        """Wait until `there` says yes; it takes `LOOK_S` to say no."""
+        """Wait until `there` returns true; each call takes at most `LOOK_S`."""
         for _ in range(round(self.patience_s / LOOK_S)):
             if there():
                 return
@@ -120,10 +120,10 @@ class Member:
         self._connection.close()
 
     def mean(self, gradient: NDArray[np.floating]) -> NDArray[np.float64]:
-        """The mean of all workers' gradients, of which this is one; waits until the network has summed them."""
+        """The mean of all workers' gradients, including this one; waits until the network has summed them."""
         try:
             self._connection.send_bytes(self.fixed_point.round(gradient).tobytes())
             sums = self._connection.recv_bytes()
         except (EOFError, ConnectionError) as error:
-            raise RunError("the emulated network is gone: its run has ended or failed, see what it says") from error
+            raise RunError("the emulated network is gone: its run has ended or failed, see its output") from error
         return self.fixed_point.mean(np.frombuffer(sums, np.int64))

@@ -1,8 +1,8 @@
-"""What is trained, and how: data, model and optimiser of a job, and data-parallel training in NumPy.
+"""A training task: data, model and optimiser of a job, and data-parallel training in NumPy.
 
-Each worker has a replica of the model; gradients are summed elsewhere. Training whose gradients are summed in the
-network is the same, bit for bit, as training in one process that rounds each worker's gradient in the same way
-(`train_alone`): integer sums are exact, and nothing else is different.
+Each worker has a replica of the model; gradients are summed elsewhere. Training with sums in the network is the same,
+bit for bit, as training in one process that rounds each worker's gradient in the same way (`train_alone`): integer sums
+are exact, and everything else is equal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inakit.topo.errors import InputError
 from inakit.traffic.endpoints.gradient import FixedPoint, exact_sum
 from inakit.traffic.sockets.ports import FloatArray, IntArray
 
-# -- Pictures of the digits 0 to 9, drawn from a seed: something to learn that needs no download.
+# -- Pictures of the digits 0 to 9, drawn from a seed, as training data without a download.
 #
 # Real data sets come with a download or with a library as large as this kit. These pictures take a second to draw and
 # are the same on every machine. They still leave a model something to learn: digits are moved, fainter or bolder,
@@ -30,7 +30,7 @@ SIDE = 12
 """Width and height of a picture."""
 CLASSES = 10
 SHIFT = 1
-"""A digit is moved by up to so many pixels in each direction."""
+"""The largest shift of a digit in pixels, in each direction."""
 NOISE = 0.25
 """The standard deviation of the noise on every pixel, of which one that is drawn has 0.6 to 1.4."""
 SHAPES = (
@@ -80,7 +80,7 @@ def draw_glyphs(count: int, seed: int) -> Samples:
 
 # -- A multi-layer perceptron in NumPy: ReLU between layers, softmax and cross-entropy at the end.
 #
-# All its parameters are one flat vector, since that is how a gradient travels. A layer is a view of it, (inputs + 1,
+# All its parameters are one flat vector, the form in which a gradient is sent. A layer is a view of it, (inputs + 1,
 # outputs), whose last row has the biases.
 
 
@@ -105,7 +105,7 @@ class Perceptron:
         return [piece.reshape(shape) for piece, shape in zip(np.split(vector, ends[:-1]), self.shapes, strict=True)]
 
     def forward(self, vector: FloatArray, pictures: FloatArray) -> list[FloatArray]:
-        """What enters each layer, (samples, units), and last what leaves the last: the scores, (samples, classes)."""
+        """The inputs of each layer, (samples, units), and finally the scores, (samples, classes)."""
         *hidden, last = self.layers(vector)
         values = [pictures]
         for layer in hidden:
@@ -126,7 +126,7 @@ class Perceptron:
         for number in reversed(range(len(layers))):
             by_layers[number][:-1] = values[number].T @ error
             by_layers[number][-1] = error.sum(axis=0)
-            if number:  # what enters this layer has left a ReLU
+            if number:  # the inputs of this layer are outputs of a ReLU
                 error = error @ layers[number][:-1].T * (values[number] > 0)
         return loss, gradient
 
@@ -137,7 +137,7 @@ class Perceptron:
 
 
 def affine(layer: FloatArray, values: FloatArray) -> FloatArray:
-    """What leaves a layer before its ReLU, (samples, outputs)."""
+    """The outputs of a layer before its ReLU, (samples, outputs)."""
     result: FloatArray = values @ layer[:-1] + layer[-1]
     return result
 
@@ -152,7 +152,7 @@ def softmax(scores: FloatArray) -> FloatArray:
 # -- The task.
 
 TEST_SAMPLES = 512
-"""How many samples, which training does not see, accuracy is measured on."""
+"""The number of test samples for accuracy, not used for training."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Recipe:
     """Synchronous SGD with momentum, `batch` samples per worker and iteration, on `samples` training samples in all.
 
     `hidden` are the units of the model's hidden layers. Gradient values beyond `clip` are cut to it. Raises
-    `InputError` for values that make no sense.
+    `InputError` for invalid values.
     """
 
     hidden: tuple[int, ...] = (256, 64)
@@ -193,7 +193,7 @@ def parse_layers(text: str) -> tuple[int, ...]:
 
 
 class TrainingTask:
-    """A recipe for so many workers, each of which draws its batches from a shard of the data of its own.
+    """A recipe for a number of workers, each of which draws its batches from its own shard of the data.
 
     Raises `InputError` if there are too few samples for one iteration.
     """
@@ -219,7 +219,7 @@ class TrainingTask:
 
     @property
     def samples_per_epoch(self) -> int:
-        """How many samples an epoch trains on: samples that do not fill a batch of every worker are left out."""
+        """The number of samples of an epoch: samples that do not fill a batch of every worker are omitted."""
         return self.iterations_per_epoch * self.workers * self.recipe.batch
 
     def ends_epoch(self, iteration: int) -> bool:
@@ -231,7 +231,7 @@ class TrainingTask:
         return self.model.initial(self.recipe.seed)
 
     def batch(self, worker: int, iteration: int) -> Samples:
-        """The worker's samples of an iteration; in every epoch its shard is shuffled anew."""
+        """The worker's samples of an iteration; in every epoch its shard is reshuffled."""
         epoch, number = divmod(iteration, self.iterations_per_epoch)
         shard = np.arange(worker, len(self.training), self.workers)
         order = np.random.default_rng((self.recipe.seed, epoch, worker)).permutation(shard)
@@ -239,7 +239,7 @@ class TrainingTask:
 
 
 class History:
-    """What is kept of a training.
+    """The record of a training.
 
     `losses` (iterations, workers) are those of the batches; `snapshots` are the parameters, (parameters,) each, before
     training and after every epoch.
@@ -261,7 +261,7 @@ class History:
         return mean
 
     def accuracy(self, task: TrainingTask) -> FloatArray:
-        """The share of test samples classified rightly, before training and after every epoch: (epochs + 1,)."""
+        """The share of correctly classified test samples, before training and after every epoch: (epochs + 1,)."""
         return np.array([task.model.accuracy(parameters, task.test) for parameters in self.snapshots])
 
 
@@ -305,16 +305,16 @@ class DataParallel:
 
 
 Mean = Callable[[TrainingTask, Sequence[FloatArray]], FloatArray]
-"""How the mean, (parameters,), of the gradients of all workers is computed."""
+"""A function that computes the mean, (parameters,), of the gradients of all workers."""
 
 
 def rounded_mean(task: TrainingTask, gradients: Sequence[FloatArray]) -> FloatArray:
-    """The mean as the network gives it: each gradient is rounded in fixed point, then they are summed."""
+    """The mean as in the network: each gradient is rounded to fixed point, then they are summed."""
     return task.fixed_point.mean(exact_sum([task.fixed_point.round(gradient) for gradient in gradients]))
 
 
 def float_mean(task: TrainingTask, gradients: Sequence[FloatArray]) -> FloatArray:
-    """The mean as it is without a network: gradients are neither rounded nor clipped."""
+    """The mean without a network: gradients are neither rounded nor clipped."""
     del task
     mean: FloatArray = np.mean(gradients, axis=0)
     return mean

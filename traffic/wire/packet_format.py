@@ -1,7 +1,7 @@
 """The packet format, read from the P4 program: its constants, its header fields, and whole frames of it for NumPy.
 
-Headers come from the compiled program and constants from its source, so that the format is written down only there.
-`inakit.traffic.wire.scapy_layers` has the same format for scapy.
+Headers come from the compiled program and constants from its source, so that they are the only definition of the
+format. `inakit.traffic.wire.scapy_layers` has the same format for scapy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HEADER_TYPES = '"header_types" : '
 
 @contextmanager
 def reading(file: Path) -> Iterator[None]:
-    """Turn an error of reading one of the kit's own files into an `InputError` that says how to get the file back."""
+    """Turn an error of reading one of the kit's own files into an `InputError` that says how to restore the file."""
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError) as error:
@@ -64,7 +64,7 @@ class Field:
 
 @cache
 def headers() -> dict[str, tuple[Field, ...]]:
-    """The fields of every header type of the compiled program, of which nothing else is parsed: it is long."""
+    """The fields of every header type of the compiled program. The rest of the long file is not parsed."""
     with reading(PROGRAM):
         text = PROGRAM.read_text()
         before = text.index(_HEADER_TYPES)
@@ -82,11 +82,11 @@ def header(name: str) -> tuple[Field, ...]:
 
 UDP_PORT = constant("INA_UDP_PORT")
 TOLD = ("job", "tree", "label", "seq", "workers")
-"""The header fields that tell a packet in one line, in Wireshark and of scapy."""
+"""The header fields in a packet's summary line, in Wireshark and scapy."""
 
 
 class Kind(IntEnum):
-    """What an INA packet carries."""
+    """The contents of an INA packet."""
 
     GRADIENT = constant("KIND_GRADIENT")
     RESULT = constant("KIND_RESULT")
@@ -94,7 +94,7 @@ class Kind(IntEnum):
 
 
 class Flag(IntFlag):
-    """What happened to an INA packet on its way."""
+    """The flags of an INA packet: events on its way."""
 
     ECN = constant("FLAG_ECN")
     COLLISION = constant("FLAG_COLLISION")
@@ -105,7 +105,7 @@ class Flag(IntFlag):
 
 
 class Event(IntEnum):
-    """What may happen to a packet in a switch; the number is its index in the counter `InaIngress.events`."""
+    """The events of a packet in a switch; the number is the index in the counter `InaIngress.events`."""
 
     MALFORMED = constant("EVENT_MALFORMED")
     REJECTED = constant("EVENT_REJECTED")
@@ -130,10 +130,10 @@ class Event(IntEnum):
 
 
 TERMINAL = (*(event for event in Event if event <= Event.SENT_MULTICAST), Event.LOST, Event.HELD)
-"""The outcomes of which each packet that a switch receives has exactly one."""
+"""The outcomes; each packet that a switch receives has exactly one."""
 
 
-# -- Whole frames for NumPy: their types, and new ones with the addresses and the INA header that they are to have.
+# -- Whole frames for NumPy: their types, and new ones with given addresses and INA header.
 
 Frames = NDArray[np.void]
 
@@ -165,7 +165,7 @@ FRAGMENT = FragmentFormat(values=len(header("values_t")), wire_bytes=FRAME.items
 
 
 def offset_of(*path: str) -> int:
-    """Where a header of a frame, or a field of it, begins, in bytes: `offset_of("ipv4", "dst")`."""
+    """The offset in bytes of a header of a frame, or of a field of it: `offset_of("ipv4", "dst")`."""
     offset, dtype = 0, FRAME
     for name in path:
         dtype, start = dtype.fields[name][:2]  # type: ignore[index]
@@ -223,7 +223,7 @@ def mac_bytes(address: str) -> NDArray[np.uint8]:
 
 
 def pick(templates: Frames, index: NDArray[np.int64]) -> Frames:
-    """`templates[index]`, as whole rows: NumPy by itself would copy every field of every packet."""
+    """`templates[index]`, copied as whole rows: NumPy's own indexing copies field by field."""
     whole: Frames = templates.view(np.dtype((np.void, templates.itemsize)))[index].view(templates.dtype)
     return whole
 

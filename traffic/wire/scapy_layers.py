@@ -19,7 +19,7 @@ from inakit.traffic.wire.packet_format import FRAME, TOLD, UDP_PORT, Field, Flag
 
 FIELD_OF_BITS = {16: ShortField, 32: IntField, 64: LongField}
 SHOWN_VALUES = 4
-"""How many of a packet's values its line shows."""
+"""The number of values in a packet's summary line."""
 
 
 def ina_field(field: Field) -> Any:
@@ -40,7 +40,7 @@ class INA(Packet):
     fields_desc = [ina_field(field) for field in header("ina_t")]  # noqa: RUF012
 
     def mysummary(self) -> Any:
-        """The packet in one line, as Wireshark's list has it, with the flags that are set and the addresses."""
+        """The summary line, as in Wireshark's list, with the flags that are set and the addresses."""
         told = " ".join(f"{name} {self.getfieldval(name)}" for name in TOLD)
         flags = f" {self.flags}" if self.flags else ""
         return f"INA {self.sprintf('%INA.kind%')} {told}{flags}", [IP]
@@ -53,7 +53,7 @@ class Values(Packet):
     fields_desc = [SignedIntField(field.name, 0) for field in header("values_t")]  # noqa: RUF012
 
     def mysummary(self) -> Any:
-        """How many values there are, and the first of them, after the line of the INA header."""
+        """The number of values and the first of them, after the summary line of the INA header."""
         first = " ".join(str(self.getfieldval(field.name)) for field in self.fields_desc[:SHOWN_VALUES])
         return f"{len(self.fields_desc)} values {first} ...", [INA, IP]
 
@@ -68,7 +68,7 @@ def gradient_packet(
 ) -> Packet:
     """A packet from one host to another, whose values are zero; the parameters are those of `new_frames`.
 
-    It has no checksum of UDP, so that its values can be filled in.
+    It has no UDP checksum, so that its values can be filled in.
     """
     tos = constant("ECN_CAPABLE") if capable else 0
     addresses = Ether(src=src_mac, dst=dst_mac) / IP(src=src_ip, dst=dst_ip, id=0, tos=tos)
@@ -76,5 +76,5 @@ def gradient_packet(
 
 
 def template_frames(count: int, **given: Any) -> Frames:
-    """`count` frames, each as scapy builds the `gradient_packet`: what `new_frames` makes, byte for byte."""
+    """`count` frames of scapy's `gradient_packet`, equal to those of `new_frames` byte for byte."""
     return np.frombuffer(bytearray(bytes(gradient_packet(**given)) * count), FRAME)

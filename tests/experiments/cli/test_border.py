@@ -58,12 +58,12 @@ OF_ROOT = (
     Border("CAP_NET_RAW", "lacking.capabilities(13)", FAST, ("lacks CAP_NET_RAW", "--cap-add=NET_RAW")),
     Border("CAP_SYS_ADMIN", "lacking.capabilities(21)", FAST, ("lacks CAP_SYS_ADMIN", "--cap-add=SYS_ADMIN")),
     Border("CAP_BPF", "lacking.capabilities(21, 39)", FAST, ("lacks CAP_BPF or CAP_SYS_ADMIN", "--cap-add=SYS_ADMIN")),
-    Border("few files", "lacking.open_files(64)", FAST, ("may open 64 files", "ulimit -n ")),
+    Border("few files", "lacking.open_files(64)", FAST, ("can open 64 files", "ulimit -n ")),
     Border(
         "few processes",
         patched("inakit.topo.live.needs.free_processes", "lambda: 3"),
         FAST,
-        ("may start 3 more (pids.max)", "--pids-limit"),
+        ("can start 3 more (pids.max)", "--pids-limit"),
     ),
     Border(
         "/proc/sys read-only",
@@ -130,7 +130,7 @@ OF_ROOT = (
     Border("no ip", "lacking.program('/bin/ip')", "switch network t.json", ("apt install iproute2",), False),
     Border("cache is noexec", "cache('noexec')", VIRTUAL, ("cannot be loaded", "not mounted noexec"), False),
     Border("cache is full", "cache()", VIRTUAL, ("No space left on device", "free some space"), False),
-    Border("TMPDIR is full", "temporary()", VIRTUAL, ("No space left on device", "let TMPDIR name"), False),
+    Border("TMPDIR is full", "temporary()", VIRTUAL, ("No space left on device", "set TMPDIR to"), False),
 )
 OF_ANYBODY = (
     Border("no compiler", "programs()", VIRTUAL, ("cc or gcc or clang is not installed", "apt install clang")),

@@ -192,7 +192,7 @@ interruptible(lambda: time.sleep(60))"""
         (errno.ENOSPC, "No space left on device: free some space on its disk"),
         (errno.EACCES, "Permission denied: choose a folder of your own"),
         (errno.EROFS, "Read-only file system: choose a folder on another disk"),
-        (errno.ENOTDIR, "Not a directory: something on the way to it is a file"),
+        (errno.ENOTDIR, "Not a directory: a part of its path is a file"),
     ],
 )
 def test_an_error_of_writing_names_path_and_remedy(number: int, remedy: str) -> None:

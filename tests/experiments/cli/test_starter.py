@@ -55,8 +55,8 @@ START = "`inakit jobs` writes a file to begin with"
     ("text", "says"),
     [
         ("jobs: []", "key 'version' is missing: write `version: 1`"),
-        ("version: 2\njobs: []", "key 'version' 2 is none that this kit reads: write `version: 1`"),
-        ("version: '1'\njobs: []", "key 'version' '1' is none that this kit reads: write `version: 1`"),
+        ("version: 2\njobs: []", "key 'version' 2 is not a version that this kit reads: write `version: 1`"),
+        ("version: '1'\njobs: []", "key 'version' '1' is not a version that this kit reads: write `version: 1`"),
         ("version: 1\njobs: []", f"no job: the list `jobs` is empty; {START}"),
         ("", f"expected the keys version, jobs, found null; {START}, every key explained"),
         ("- workers: [h1]", f"expected the keys version, jobs, found [{{'workers': ['h1']}}]; {START}"),

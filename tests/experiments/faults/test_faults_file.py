@@ -67,7 +67,7 @@ def test_a_port_names_its_link(tmp_path: Path) -> None:
 WRONG_FILES = {
     "nothing": ("", "expected the keys version, seed, links, events, stragglers, background, hostile, found null"),
     "no version": ("links: []", "key 'version' is missing: write `version: 1`"),
-    "another version": ("version: 2", "key 'version' 2 is none that this kit reads: write `version: 1`"),
+    "another version": ("version: 2", "key 'version' 2 is not a version that this kit reads: write `version: 1`"),
     "not YAML": ("version: [", "faults.yml line"),
     "given twice": ("version: 1\nversion: 1", "key 'version' is given twice"),
 }
@@ -106,7 +106,7 @@ WRONG_PARTS = {
         "background[0].frame_bytes: 9000: expected a whole number from 64 to 1514",
     ),
     "no job to attack": ("hostile: [{host: h7, job: 2, rate: 1M}]", "hostile[0].job: 2: expected one of 1"),
-    "a worker of the job": ("hostile: [{host: h2, job: 1, rate: 1M}]", "hostile[0]: host 'h2' has a part in job 1"),
+    "a worker of the job": ("hostile: [{host: h2, job: 1, rate: 1M}]", "hostile[0]: host 'h2' takes part in job 1"),
     "an unknown attack": (
         "hostile: [{host: h7, job: 1, rate: 1M, attacks: [spof]}]",
         "hostile[0]: unknown attack 'spof': did you mean 'spoof'?",

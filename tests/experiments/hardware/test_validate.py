@@ -353,7 +353,10 @@ def test_what_the_machine_spoilt_is_tried_again(row: dict[str, Any] | None, agai
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("version: 1", "version: 2"), "line 1: key 'version' 2 is none that this kit reads: write .version: 1."),
+        (
+            ("version: 1", "version: 2"),
+            "line 1: key 'version' 2 is not a version that this kit reads: write .version: 1.",
+        ),
         (("jobs: jobs.yml", "jbs: jobs.yml"), "line 3: jbs: unknown key, did you mean 'jobs'"),
         (("jobs: jobs.yml\n", ""), "key 'jobs' is missing"),
         (("jobs: jobs.yml", "jobs: other.yml"), "line 3: jobs: .*other.yml: No such file"),

@@ -153,7 +153,7 @@ PIPELINES = "expected a number from 1 to 8, or lists of port numbers"
         ("name: &n x\nhosts: [*n]", " line 2: alias '*n': write it out"),
         (
             "name: x\nhosts: [no]\nswitches: {}\nlinks: []",
-            " line 2: hosts: False: expected a list of names; quote those that YAML takes for something else",
+            " line 2: hosts: False: expected a list of names; quote names that YAML reads as another type",
         ),
         ("", " line 1: expected the keys name, hosts, switches, links, chips, found null"),
         ("name: [x", " line 1: expected ',' or ']', but got '<stream end>'"),

@@ -96,7 +96,7 @@ def edge(*data: str, ends: str = 'source="a" target="b"') -> str:
 def test_the_topology_zoos_names_of_capacities(data: tuple[str, ...], bps: float, tmp_path: Path) -> None:
     fabric, told = zoo(tmp_path, edge(*data))
     assert fabric.capacities_bps["a", "b"] == fabric.capacities_bps["b", "a"] == bps
-    assert ("1 of 1 links say nothing of their capacity" in told[0]) == (bps == 20e6)
+    assert ("1 of 1 links do not state their capacity" in told[0]) == (bps == 20e6)
 
 
 def test_a_map_without_hosts_says_where_they_come_from(tmp_path: Path) -> None:
@@ -113,9 +113,9 @@ def test_nodes_whose_type_says_host_are_hosts(tmp_path: Path) -> None:
     fabric, told = zoo(tmp_path, edge("r1E9"), hosts=True)
     assert {host.name for host in fabric.hosts} == {"w", "v"}
     assert told == [
-        "2 hosts, the nodes with `tier` 0 or `type` host; 2 switches; 2 of 3 links say nothing of their capacity "
+        "2 hosts, the nodes with `tier` 0 or `type` host; 2 switches; 2 of 3 links do not state their capacity "
         "(`capacity`, `LinkSpeedRaw`, or `LinkSpeed` and `LinkSpeedUnits`) and get 1G, the median of the others, "
-        "hosts' links that of their switch's fastest; --capacity sets that of all"
+        "hosts' links that of their switch's fastest; --capacity sets the capacity of all links"
     ]
     assert set(fabric.capacities_bps.values()) == {1e9}
 
@@ -124,7 +124,7 @@ def test_parallel_links_are_one_and_loops_none(tmp_path: Path) -> None:
     fabric, told = zoo(tmp_path, edge("r1E9") + edge("r2E9") + edge("r1E9", ends='source="a" target="a"'))
     assert fabric.capacities_bps["a", "b"] == fabric.capacities_bps["b", "a"] == 3e9
     assert told[0].endswith(
-        "; 1 parallel links are joined with those beside them; 1 links from a node to itself are left out"
+        "; 1 parallel links are merged into one link each; 1 links from a node to itself are omitted"
     )
 
 
@@ -215,7 +215,7 @@ def test_nodes_that_have_a_number_are_called_by_their_label_and_what_is_not_used
         ),
         (
             '<node id="a"/></graph><graph edgedefault="undirected">',
-            "it has 2 graphs: a fabric is one, keep one of them",
+            "it has 2 graphs: a fabric is one graph, keep one of them",
         ),
         ('<node id="a"><port name="p"/></node>', "GraphML port tag not supported: leave it out"),
     ],
