@@ -86,7 +86,7 @@ def result_of(name: str, finished: Finished) -> Result:
     return finished.row
 
 
-def code_of(measure: Callable[[Trial], Result]) -> str:
+def code_of(measure: Callable[..., object]) -> str:
     """The version of the code that a measurement runs: the kit's and its paper's.
 
     A paper is a folder or a single file beside others; these files can import from each other.

@@ -28,8 +28,6 @@ SUB_MODELS = 16
 ESA_PRIORITY = 16
 """The priority of all fragments. A refused fragment halves the priority of the slot's holder, so that the next fragment
 preempts it."""
-TICK_S = 0.004
-"""The endpoints' tick. With fewer fragments per tick, fragments of workers with equal rates arrive closer together."""
 MARGIN = 1.25
 """The ratio of timeouts to the stragglers' delay."""
 BACKOFFS = 4
@@ -90,7 +88,7 @@ def patient(fragments: int, rate_bps: float, slowest: float) -> ReliableOptions:
         max_timeout_s=max(usual.max_timeout_s, timeout_s),
         retry_s=timeout_s,
     )
-    return ReliableOptions(worker, TICK_S, ReliableOptions().stall_s + BACKOFFS * timeout_s)
+    return ReliableOptions(worker, stall_s=ReliableOptions().stall_s + BACKOFFS * timeout_s)
 
 
 @dataclass

@@ -25,6 +25,7 @@ from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure_engine import Part, Picture, present
 from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.statements import Statement, beside_paper, value_table
+from inakit.experiments.papers.common.sweep import code_of, own_code
 from inakit.experiments.papers.goat.testbed import SCHEMES, Paces, compared, patient, plan_of
 from inakit.experiments.report.method_styles import paper_name
 from inakit.experiments.run.outcome import Outcome, measured_figures
@@ -181,20 +182,28 @@ def measured(settings: Sequence[EpochRun], request: Request, console: Console) -
 
 
 def kept(file: Path) -> dict[EpochRun, Epoch]:
-    """The epochs in the file, by run; a line that an interruption cut off is skipped."""
+    """The epochs in the file that today's code measured, by run; a line that an interruption cut off is skipped."""
     found = {}
     for line in file.read_text().splitlines() if file.exists() else ():
         with suppress(json.JSONDecodeError):
             entry = json.loads(line)
-            found[EpochRun(**entry["trial"])] = Epoch(**entry["result"])
+            setting = EpochRun(**entry["trial"])
+            if entry.get("code") == code_behind(setting):
+                found[setting] = Epoch(**entry["result"])
     return found
+
+
+def code_behind(setting: EpochRun) -> list[str]:
+    """The versions of the code on which the result of a run depends."""
+    return [code_of(epoch), *own_code(asdict(setting))]
 
 
 def keep(file: Path, runs: Iterable[tuple[EpochRun, Epoch]]) -> None:
     with writing(file), file.open("a") as lines:
         for setting, found in runs:
             if found.trusted(setting.scheme):
-                lines.write(json.dumps({"trial": asdict(setting), "result": asdict(found)}) + "\n")
+                entry = {"trial": asdict(setting), "code": code_behind(setting), "result": asdict(found)}
+                lines.write(json.dumps(entry) + "\n")
 
 
 SAMPLES = 128

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -61,6 +62,30 @@ def test_only_runs_that_can_be_trusted_are_kept(tmp_path: Path) -> None:
     }
     keep(tmp_path / "runs.jsonl", runs.items())
     assert [setting.scheme for setting in kept(tmp_path / "runs.jsonl")] == ["atp", "geryon"]
+
+
+def test_a_run_that_other_code_measured_is_measured_again(tmp_path: Path) -> None:
+    from inakit.experiments.papers.goat.training import Epoch, EpochRun, keep, kept  # noqa: PLC0415
+
+    file, setting = tmp_path / "runs.jsonl", EpochRun("resnet18", 8, "atp")
+    keep(file, [(setting, Epoch(0.36, 44, 0, 0, VALID))])
+    assert list(kept(file)) == [setting]
+    (entry,) = map(json.loads, file.read_text().splitlines())
+    file.write_text(json.dumps({**entry, "code": ["of another version"]}) + "\n")
+    assert not kept(file)
+    file.write_text(json.dumps({name: entry[name] for name in ("trial", "result")}) + "\n")
+    assert not kept(file), "results of versions that did not say their code"
+
+
+@pytest.mark.compiler
+def test_in_virtual_time_esa_has_the_values_of_the_notes(tmp_path: Path) -> None:
+    """Steps of endpoints that are coarse for the plan once gave 3.10 s and 757 MB."""
+    from inakit.experiments.papers.goat.training import EpochRun, measured  # noqa: PLC0415
+
+    setting = EpochRun("resnet18", 16, "esa")
+    found = measured([setting], Request(tmp_path, switch="virtual"), Console(quiet=True))[setting]
+    assert found.communication_time_s == pytest.approx(2.19, rel=0.01)
+    assert found.ps_ingress_mb == pytest.approx(678, rel=0.01)
 
 
 @pytest.mark.compiler
