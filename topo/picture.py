@@ -48,14 +48,12 @@ class Labels:
         return False
 
     def extent(self, text: Text) -> Bbox:
-        """The box of a text in pixels."""
         canvas = self.axes.get_figure(root=True).canvas  # type: ignore[union-attr]
         assert isinstance(canvas, FigureCanvasAgg)
         return text.get_window_extent(canvas.get_renderer())  # type: ignore[no-untyped-call]
 
 
 def overlap(one: Bbox, other: Bbox) -> bool:
-    """Whether two boxes share an area."""
     return bool(one.x0 < other.x1 and other.x0 < one.x1 and one.y0 < other.y1 and other.y0 < one.y1)
 
 
@@ -411,7 +409,6 @@ def users_of_links(trees: Sequence[TreeShape]) -> dict[DirectedLink, list[int]]:
 
 
 def short_rate(rate_bps: float) -> str:
-    """20e6 as '20M'."""
     for unit, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if rate_bps >= factor:
             return f"{rate_bps / factor:.3g}{unit}"

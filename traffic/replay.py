@@ -298,7 +298,6 @@ class Replay:
         return max(tick, min((job.start_at for job in self.jobs), default=now))
 
     def end(self) -> None:
-        """End all senders that still run."""
         for job in self.jobs:
             job.senders.end()
 
@@ -382,7 +381,6 @@ class Replay:
         return now > last + (self.egress.period_s * 2 if whole else self.options.quiet_s)
 
     def begin(self, job: ReplayedJob, now: float) -> None:
-        """Let the senders of a job begin."""
         self.servers.begin(job.index, job.iteration)
         self.servers.ingress_frames[self.layout.trees_of(job.index)] = 0
         self.egress.begin(self.workers_of(job.index), now)
@@ -390,7 +388,6 @@ class Replay:
         job.senders.go()
 
     def finish(self, job: ReplayedJob) -> None:
-        """Measure an iteration that is over."""
         self.iterations.append(self.measure(job))
         job.senders.end()
         job.active = False

@@ -25,7 +25,6 @@ Circuit = tuple[Port, Port]
 
 
 def circuit(one: Port, other: Port) -> Circuit:
-    """The circuit between two ports."""
     return (one, other) if one < other else (other, one)
 
 
@@ -40,7 +39,6 @@ class Fibre:
 
     @property
     def end(self) -> Port:
-        """The optical port that the fibre is at."""
         return self.node, self.port
 
 
@@ -70,7 +68,6 @@ class Interconnect:
 
     @cached_property
     def ports(self) -> dict[str, tuple[int, ...]]:
-        """The optical ports of every node."""
         nodes = dict.fromkeys(fibre.node for fibre in self.fibres)
         return {node: tuple(sorted(fibre.port for fibre in self.fibres if fibre.node == node)) for node in nodes}
 
@@ -179,7 +176,6 @@ def optical_ports(
 
 
 def electrical(fabric: Fabric) -> tuple[Link, ...]:
-    """The links that are not optical."""
     return tuple(link for link in fabric.links if not link.optical)
 
 

@@ -185,7 +185,6 @@ class Link:
         return (self.a, self.a_port, self.capacity_ab_bps), (self.b, self.b_port, self.capacity_ba_bps)
 
     def peer_of(self, node: str) -> str:
-        """The node at the other end of the cable from `node`."""
         return self.b if node == self.a else self.a
 
 
@@ -216,12 +215,10 @@ class Fabric:
 
     @cached_property
     def host_names(self) -> frozenset[str]:
-        """The names of all hosts."""
         return frozenset(host.name for host in self.hosts)
 
     @cached_property
     def ina_names(self) -> frozenset[str]:
-        """The switches that aggregate."""
         return frozenset(switch.name for switch in self.switches if switch.ina)
 
     @cached_property
@@ -240,7 +237,6 @@ class Fabric:
 
     @cached_property
     def neighbors(self) -> dict[str, tuple[str, ...]]:
-        """The peers of every node, in the order of the links."""
         peers: dict[str, list[str]] = {node: [] for node in self.tiers}
         for link in self.links:
             peers[link.a].append(link.b)
@@ -249,7 +245,6 @@ class Fabric:
 
     @cached_property
     def tiers(self) -> dict[str, int]:
-        """The tier of every node; a host's is 0."""
         return {host.name: 0 for host in self.hosts} | {s.name: s.tier for s in self.switches}
 
     @cached_property
@@ -262,7 +257,6 @@ class Fabric:
         return self.switch_by_name[switch].pipeline_of(self.port_numbers[switch, peer])
 
     def tor_of(self, host: str) -> str:
-        """The switch that `host` hangs from."""
         return self.neighbors[host][0]
 
 

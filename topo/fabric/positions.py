@@ -67,7 +67,6 @@ class NodePositions:
 
     @cached_property
     def width(self) -> float:
-        """The width of the widest row."""
         right = max(right for _, right in self.columns.values())
         return max(right, *(MIN_COLUMN * len(row) for row in self.rows if row[0] not in self.fabric.host_names))
 
@@ -79,7 +78,6 @@ class NodePositions:
 
     @cached_property
     def positions(self) -> dict[str, Point]:
-        """The middle of every node."""
         points: dict[str, Point] = {}
         for row, y in zip(self.rows, self.heights[-len(self.rows) :], strict=True):
             points |= {node: (x, y) for node, x in zip(row, self.spread(row), strict=True)}

@@ -25,7 +25,6 @@ def with_switches(fabric: Fabric, change: Callable[[Switch], dict[str, Any]]) ->
 
 
 def with_name(fabric: Fabric, name: str) -> Fabric:
-    """The fabric under another name."""
     return replace(fabric, name=name)
 
 

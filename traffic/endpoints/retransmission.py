@@ -105,7 +105,6 @@ class Batch:
     again: BoolArray
 
     def where(self, mask: BoolArray) -> Batch:
-        """The fragments under a mask."""
         return Batch(self.stream[mask], self.fragment[mask], self.again[mask])
 
 

@@ -128,7 +128,6 @@ class StreamLayout:
         return slice(begin, begin + count)
 
     def held_rows(self, streams: IntArray) -> IntArray:
-        """All rows of `streams`."""
         return ragged(self.streams.first_row[streams], self.streams.room[streams])[1]
 
     def streams_of(self, job_index: int) -> IntArray:
@@ -136,7 +135,6 @@ class StreamLayout:
         return np.flatnonzero(self.streams.job == job_index)
 
     def trees_of(self, job_index: int) -> IntArray:
-        """The trees of a job, in ascending order."""
         return np.flatnonzero(self.trees.job == job_index)
 
     def tree_index(self, job: IntArray, tree: IntArray) -> IntArray:

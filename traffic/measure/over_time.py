@@ -32,7 +32,6 @@ class LinkSeries:
 
     @property
     def interval_s(self) -> float:
-        """The length of an interval."""
         return self.samples.interval_ps / PS_PER_S
 
     @cached_property
@@ -120,7 +119,6 @@ class SlotSeries:
         return "at_s", *self.switches
 
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """A row for each interval."""
         for start, values in zip(self.starts_s.tolist(), self.held.T.tolist(), strict=True):
             yield f"{start:.9g}", *(f"{value:.4g}" for value in values)
 

@@ -81,7 +81,6 @@ def flag_rows(bits: int) -> Iterator[str]:
 
 
 def dissector() -> str:
-    """The Lua source of the dissector."""
     ina, values = header("ina_t"), header("values_t")
     place = offsets(ina)
     header_bytes = sum(size for _, size in place.values())
