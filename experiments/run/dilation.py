@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import inf
 
 from inakit.planner.core.plan import Plan, fragment_ranges
 from inakit.planner.core.problem import Job, Problem
@@ -87,7 +86,7 @@ BURST_PACKETS = QUEUE_PACKETS // 8
 def in_own_time(options: ReliableOptions, prepared: Prepared, *, piecewise: bool) -> ReliableOptions:
     """The options for virtual time: without bounds against overload, and with steps as fine as the plan needs.
 
-    Options that name a step can make it finer, not coarser: a step that is coarse for the plan changes its figures.
+    Options that name a step are obeyed: one that is coarse for the plan changes its figures.
     `piecewise`: endpoints hold gradients in pieces, which is safe because no PS loses its sums.
     """
     fabric = prepared.problem.fabric
@@ -108,7 +107,7 @@ def in_own_time(options: ReliableOptions, prepared: Prepared, *, piecewise: bool
         worker=patient,
         server=replace(server, copies_at_once=None, ask_again_s=server.ask_again_s / quicker + round_trip_s),
         bounds=Bounds(in_flight_s, round_trip_s, piecewise),
-        tick_s=min(options.tick_s or inf, step_s(prepared, in_flight_s)),
+        tick_s=options.tick_s or step_s(prepared, in_flight_s),
     )
 
 

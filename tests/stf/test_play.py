@@ -78,7 +78,7 @@ def test_ternary_values(key: str, part: str) -> None:
         "add acl nonsense:1 drop()": "unknown key of table 'RouterIngress.acl' 'nonsense'",
         "add ipv4_lpm dst:0x0a000000/8 forward(port:1)": r"takes \(mac, port\), not \(port\)",
         "add ipv4_lpm dst:0x0a000000/33 drop()": "so its prefix is 0 to 32, not 33",
-        "add ipv4_lpm dst:ten drop()": "'ten' is no number",
+        "add ipv4_lpm dst:ten drop()": "'ten' is not a number",
         "add x drop()": "unknown table 'x'",
     }.items(),
 )

@@ -60,7 +60,7 @@ def test_a_statement_means(text: str) -> None:
         "packet x 00": "ports are",
         "packet": "",
         "expect 0 00$00": "only at its end",
-        "wait 5": "takes nothing",
+        "wait 5": "takes no arguments",
     }.items(),
 )
 def test_what_is_wrong_is_refused_with_its_line(text: str, reason: str) -> None:

@@ -191,7 +191,7 @@ def test_combinations_are_many_different_and_of_known_planners() -> None:
     assert len(set(names)) == len(names) >= 50
     assert {each.planner for each in (*COMBINATIONS, *SHORT)} <= METHODS.keys()
     assert chosen("leafspine*forest", short=False) == (Combination("leafspine-8x8", "forest"),)
-    with pytest.raises(InputError, match="--only 'fattre4' fits no combination"):
+    with pytest.raises(InputError, match="--only 'fattre4' matches no combination"):
         chosen("fattre4", short=False)
 
 

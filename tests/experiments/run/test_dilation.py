@@ -9,7 +9,6 @@ import pytest
 from inakit.experiments.run.dilation import (
     TIMEOUTS,
     as_described,
-    in_own_time,
     options_for,
     slowed_options,
     slowed_problem,
@@ -18,8 +17,6 @@ from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
-from inakit.planner.prepared import prepare
-from inakit.planner.registry import METHODS
 from inakit.traffic.closed_loop import ReliableOptions
 from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.measure.measured import Iteration, Measured
@@ -69,15 +66,3 @@ def test_every_time_of_a_worker_is_slowed() -> None:
     """`TIMEOUTS` has every option of `WorkerOptions` in seconds. A new option fails this test until it is added."""
     times = {name for name in WorkerOptions.__dataclass_fields__ if name.endswith("_s")}
     assert times == set(TIMEOUTS)
-
-
-def test_in_virtual_time_steps_may_be_finer_than_the_plan_needs_and_not_coarser() -> None:
-    problem = build_problem(FabricChoice("aro-figure1"), JobChoice(gradient_bytes=8192))
-    prepared = prepare(problem, METHODS["aro"].plan(problem))
-    needed = in_own_time(ReliableOptions(), prepared, piecewise=False).tick_s
-    assert needed is not None
-    coarse, fine = (
-        in_own_time(ReliableOptions(tick_s=tick_s), prepared, piecewise=False).tick_s
-        for tick_s in (needed * 4, needed / 4)
-    )
-    assert (coarse, fine) == (needed, needed / 4)

@@ -91,7 +91,7 @@ def test_jobs_are_numbered_by_position_and_come_back_equal(tmp_path: Path) -> No
             "iteratoins: 3",
             r"jobs\[0\].iteratoins: unknown key, did you mean 'iterations'",
         ),
-        ("version: 1", "version: 2", "key 'version' 2 is none that this kit reads: write `version: 1`"),
+        ("version: 1", "version: 2", "key 'version' 2 is not a version that this kit reads: write `version: 1`"),
         ("version: 1", "", "key 'version' is missing"),
         (
             "4000",

@@ -83,6 +83,9 @@ def test_in_virtual_time_esa_has_the_values_of_the_notes(tmp_path: Path) -> None
     from inakit.experiments.papers.goat.training import EpochRun, measured  # noqa: PLC0415
 
     setting = EpochRun("resnet18", 16, "esa")
+    options = setting.emulated_run().options
+    assert options is not None
+    assert options.tick_s is None, "the step is the plan's"
     found = measured([setting], Request(tmp_path, switch="virtual"), Console(quiet=True))[setting]
     assert found.communication_time_s == pytest.approx(2.19, rel=0.01)
     assert found.ps_ingress_mb == pytest.approx(678, rel=0.01)

@@ -201,7 +201,7 @@ def test_ports_have_one_interface_and_a_number_in_range() -> None:
     with Wires((1,)) as wires:
         switch = KernelSwitch(compile_program(ina_program()), "leaf1")
         wires.attach(switch)
-        with pytest.raises(InputError, match=r"'leaf1': port 1 is 'ikt.*' already"):
+        with pytest.raises(InputError, match=r"'leaf1': port 1 is already 'ikt.*'"):
             switch.add_port(1, wires.names[1])
         with pytest.raises(InputError, match="port 511; ports are 0 to 510"):
             switch.add_port(511, wires.names[1])
