@@ -132,7 +132,10 @@ def flows(problem: Problem, plan: Plan, in_flight_s: float) -> Iterator[Flow]:
 
 
 def step_s(prepared: Prepared, in_flight_s: float) -> float:
-    """The endpoints' step in seconds. It is so short that halving it changes no figure by more than 0.5 %."""
+    """The endpoints' step in seconds, so short that halving it changes figures by less than 0.5 %.
+
+    Collisions in shared slots are the exception: see `docs/virtual-time.md`.
+    """
     problem, plan = prepared.problem, prepared.plan
     if plan.collectives:
         return min(burst_step_s(problem), collective_step_s(prepared))
