@@ -81,10 +81,6 @@ class Chart:
         """The keys of the trials of a line at a place."""
         return {**self.points[place], **self.lines[line]}
 
-    def lines_at(self, place: Place) -> Iterator[tuple[str, Trial]]:
-        """Each line and its cell at a place."""
-        return ((line, self.cell(line, place)) for line in self.lines)
-
     @property
     def cells(self) -> Iterator[Trial]:
         """All cells, place by place."""

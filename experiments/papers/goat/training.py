@@ -162,7 +162,8 @@ def measured(settings: Sequence[EpochRun], request: Request, console: Console) -
     """
     file = request.results / f"{name_in_world('goat-testbed', request.switch)}.jsonl"
     for _ in range(ATTEMPTS):
-        missing = [setting for setting in settings if setting not in kept(file)]
+        found = kept(file)
+        missing = [setting for setting in settings if setting not in found]
         if missing:
             settings_of = {setting.name: setting for setting in missing}
 
