@@ -24,7 +24,6 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_probl
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
 from inakit.experiments.worlds.world import Wiring
 from inakit.planner.core.problem import Problem
-from inakit.planner.prepared import Prepared
 from inakit.switch.entries import Entries
 from inakit.topo.errors import RunError
 from inakit.topo.fabric.fabric import Fabric
@@ -99,7 +98,7 @@ class TimedWorld(VirtualWorld):
 def bench_virtual(problem: Problem, planner: str = "aro", seed: int = 0) -> Speed:
     """Plan a problem and run it in virtual time. Raises `RunError` if sums are not exact."""
     world, started = TimedWorld(), time.process_time()
-    run = Run(Prepared(problem, plan_to_run(problem, planner, seed).plan))
+    run = Run(plan_to_run(problem, planner, seed))
     assert run.installed
     planned = time.process_time()
     outcome = run_plan(run, world)

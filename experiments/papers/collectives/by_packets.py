@@ -21,12 +21,10 @@ from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
-from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.fault_entries import LinkFaults
 from inakit.planner.placement.policies import find_policy, place_queue
 from inakit.planner.placement.queue import QueuedJob
-from inakit.planner.prepared import Prepared
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.traffic.measure.verdict import VALID, Verdict
@@ -83,10 +81,10 @@ def losing(fabric: Fabric, share: float) -> FaultPlan:
 def measure(trial: Trial) -> Result:
     """The rates (bit/s) and times (s) of a plan, predicted and measured."""
     problem = NETWORKS[str(trial["network"])]()
-    plan = plan_to_run(problem, str(trial["planner"]), 0).plan
-    promised = evaluate(problem, plan)
+    prepared = plan_to_run(problem, str(trial["planner"]), 0)
+    promised = prepared.prediction
     faults = losing(problem.fabric, float(trial["loss"]))
-    outcome = run_plan(Run(Prepared(problem, plan), interferences=faults.interferences), find_world("virtual"))
+    outcome = run_plan(Run(prepared, interferences=faults.interferences), find_world("virtual"))
     return {
         "planned_bps": promised.sending_rate_bps,
         "planned_s": promised.communication_time_s,

@@ -25,8 +25,6 @@ from inakit.experiments.report.method_styles import INK, MINT, MUSTARD, NAVY, PL
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
-from inakit.planner.core.evaluate import evaluate
-from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.prepared import Prepared
 from inakit.topo.errors import RunError
@@ -91,37 +89,30 @@ def problem_of(trial: Trial) -> Problem:
     return Problem(fabric, (Job(1, ordered, (server,), int(trial["bytes"])),), FRAGMENT)
 
 
-def planned(trial: Trial) -> tuple[Problem, Plan]:
-    problem = problem_of(trial)
-    planner = OTHERS.get(str(trial["line"]), "aro")
-    return problem, plan_to_run(problem, planner, int(trial["seed"])).plan
-
-
-def promised_s(trial: Trial) -> float:
-    """The planned time of a trial: that of sending all fragments, then of the last fragment's path and its result.
+def promised_s(prepared: Prepared) -> float:
+    """The planned time of a plan: that of sending all fragments, then of the last fragment's path and its result.
 
     With few slots the plan's rate is not reached; the slots limit it to one window of fragments per round trip.
     """
-    problem, plan = planned(trial)
-    job = evaluate(problem, plan).jobs[1]
+    problem, plan, job = prepared.problem, prepared.plan, prepared.prediction.jobs[1]
     if plan.collectives:
         return job.communication_time_s
     windows = [each.tree.window for each in plan.trees if each.tree.window]
-    fragments = FRAGMENT.count(int(trial["bytes"]))
+    fragments = FRAGMENT.count(problem.jobs[0].gradient_bytes)
     held_s = max((fragments / window * job.way_s for window in windows), default=0.0)
     return max(job.communication_time_s + job.way_s, held_s)
 
 
 def measure(trial: Trial) -> Result:
     """Measure a trial, or take the prediction of its plan if it is only planned. Raises `RunError` for wrong sums."""
-    promised = promised_s(trial)
+    prepared = plan_to_run(problem_of(trial), OTHERS.get(str(trial["line"]), "aro"), int(trial["seed"]))
+    promised = promised_s(prepared)
     if int(trial["bytes"]) in PLANNED:
         return {"seconds": promised, "promised_s": promised}
-    problem, plan = planned(trial)
-    outcome = run_plan(Run(Prepared(problem, plan)), find_world("virtual"))
+    outcome = run_plan(Run(prepared), find_world("virtual"))
     if not outcome.measured.exact:
         raise RunError(f"{trial}: sums are not exact: {'; '.join(outcome.measured.wrong)}")
-    seconds, tiers = outcome.measured.communication_time_s, bytes_by_tier(problem.fabric, outcome.monitor)
+    seconds, tiers = outcome.measured.communication_time_s, bytes_by_tier(prepared.problem.fabric, outcome.monitor)
     return {
         "seconds": seconds,
         "promised_s": promised,

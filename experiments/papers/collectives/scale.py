@@ -21,9 +21,7 @@ from inakit.experiments.report.method_styles import MINT, MUSTARD, NAVY, PLUM, R
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
-from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.prepared import Prepared
 from inakit.topo.errors import RunError
 from inakit.topo.fabric.generators import leaf_spine
 from inakit.topo.fabric.variations import with_delay
@@ -65,12 +63,12 @@ def is_planned_only(planner: str, workers: int) -> bool:
 def measure(trial: Trial) -> Result:
     """The time of a planner's plan, planned and measured. Raises `RunError` for wrong sums."""
     problem, planner = problem_of(int(trial["workers"])), str(trial["planner"])
-    plan = plan_to_run(problem, planner, 0).plan
-    job = evaluate(problem, plan).jobs[1]
-    promised_s = job.communication_time_s + (0.0 if plan.collectives else job.way_s)
+    prepared = plan_to_run(problem, planner, 0)
+    job = prepared.prediction.jobs[1]
+    promised_s = job.communication_time_s + (0.0 if prepared.plan.collectives else job.way_s)
     if is_planned_only(planner, int(trial["workers"])):
         return {"seconds": promised_s, "promised_s": promised_s, "valid": 1}
-    outcome = run_plan(Run(Prepared(problem, plan)), find_world("virtual"))
+    outcome = run_plan(Run(prepared), find_world("virtual"))
     if not outcome.measured.exact:
         raise RunError(f"{trial}: sums are not exact: {'; '.join(outcome.measured.wrong)}")
     seconds = outcome.measured.communication_time_s

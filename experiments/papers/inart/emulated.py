@@ -62,7 +62,6 @@ from inakit.experiments.run.dilation import slowed_problem
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.outcome import measured_figures, planned_figures
 from inakit.experiments.run.record import PlannerRecord, RunRecord
-from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
@@ -91,9 +90,10 @@ def emulate_plan(name: str, problem: Problem, plan: Plan, trial: Trial, switch: 
     plan = with_headroom(problem, plan).plan
     plan = with_rate(plan, FILLED * rate_bps(plan))
     quiet = Console(file=StringIO())
-    done = run_emulated(name, [EmulatedRun("run", problem, plan, trial)], Request(results, switch=switch), quiet)
+    run = EmulatedRun("run", problem, plan, trial)
+    done = run_emulated(name, [run], Request(results, switch=switch), quiet)
     (outcome,) = done.outcomes
-    planned = planned_figures(evaluate(problem, plan))
+    planned = planned_figures(run.prepared.prediction)
     measured = measured_figures(outcome.measured, outcome.monitor)
     return {
         **{FORESEEN + quantity: getattr(planned, quantity) for quantity in QUANTITIES},
