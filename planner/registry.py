@@ -67,7 +67,7 @@ KIT: Mapping[str, Line] = {
     "inart-forest": Line(
         "inart with several trees for each PS (ours)", "inart.inart_forest:plan", "InartForestOptions"
     ),
-    "atp-tor": Line("atp without its second level at the PS's ToR (InArt's ATP)", "atp:plan_tor"),
+    "atp-tor": Line("sums at the workers' ToRs only, sent by the least loaded links (InArt's ATP)", "atp:plan_tor"),
     "random": Line("each task through one INA switch drawn at random (ARO's RANDOM)", "ecmp:plan_random"),
     "aggtree": Line("each flow by the least used uplink of its ToR (AggTree)", "ecmp:plan_aggtree"),
     "aggtree-balanced": Line("aggtree with the loads of all links of a path (ours)", "ecmp:plan_balanced"),

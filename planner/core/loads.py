@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import pairwise
+from operator import itemgetter
 from typing import TypeVar
 
 from inakit.planner.core.plan import AggregationTree
 from inakit.planner.core.slots import Inp, Resource, resource_bps
-from inakit.topo.fabric.fabric import DirectedLink, Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -54,3 +56,19 @@ def sending_rate_bps(fabric: Fabric, trees: Iterable[tuple[AggregationTree, floa
             for resource, count in counts.items():
                 loads[resource] += share * count
     return min((resource_bps(fabric, resource) / load for resource, load in loads.items()), default=0.0)
+
+
+def least_load(
+    fabric: Fabric, flows: Mapping[DirectedLink, int], paths: Iterable[Path]
+) -> tuple[tuple[float, float], Path]:
+    """The first path of the least load for one more flow beside these, with its load.
+
+    The load of a link is its flows over its capacity. That of a path is the highest of its links, then their sum.
+    """
+    capacities = fabric.capacities_bps
+
+    def load(path: Path) -> tuple[float, float]:
+        loads = [(flows.get(link, 0) + 1) / capacities[link] for link in pairwise(path)]
+        return max(loads, default=0.0), sum(loads)
+
+    return min(((load(path), path) for path in paths), key=itemgetter(0))

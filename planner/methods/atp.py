@@ -1,4 +1,4 @@
-"""ATP: gradients are summed at ToR switches only, and routed by ECMP.
+"""ATP: gradients are summed at ToR switches only, and routed by ECMP, or as InArt says by the least loaded links.
 
 Each worker's ToR sums in every ingress pipeline. Its sums take a path drawn by hash among the shortest ones, as does
 the flow of a worker under a ToR without INA. The PS's ToR is ATP's second level: it sums the packets of the racks.
@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import floor, inf
 
-from inakit.planner.core.loads import equal_rate_bps
+from inakit.planner.core.loads import equal_rate_bps, least_load
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import AggregationTree, Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.trees.from_paths import plan_from_paths, plan_of_trees
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of
 from inakit.planner.trees.unfolding import unreachable
-from inakit.topo.fabric.fabric import Fabric, Path
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 from inakit.topo.fabric.up_down import up_down_paths
 
 
@@ -47,49 +48,58 @@ def plan_geryon(problem: Problem, options: Options) -> Plan:
 
 
 def plan_tor(problem: Problem, options: Options) -> Plan:
-    """ATP as InArt compares with it (2.1): every worker's ToR sums its rack's gradients, and no other switch sums them
-    again.
+    """ATP as InArt compares with it (2.1, 5.1.2): every worker's ToR sums its rack's gradients, no other switch sums
+    them again, and sums go to the PSs by the least loaded links.
 
     If a ToR's aggregation rate is too low for all flows of its rack, the others continue unsummed. The numbers of
     summed flows are those with the highest equal rate.
     """
     tasks, fabric = split_equally(problem), problem.fabric
     flows = Counter(fabric.tor_of(worker) for task in tasks for worker in task.job.workers)
-    paths = {(rack, t.server): ecmp_path(fabric, rack, t.server, options.seed) for rack in flows for t in tasks}
     limits = {rack: fabric.switch_by_name[rack].aggregation_rate_bps for rack in flows}
     # The rates of a flow (bit/s) at which a ToR can sum one flow fewer; the first is 0, at which every ToR sums all.
     rates = [0.0, *sorted({limit / n for rack, limit in limits.items() if limit for n in range(1, flows[rack] + 1)})]
-    choices = (rack_trees(fabric, tasks, paths, rate) for rate in rates)
+    choices = (rack_trees(fabric, tasks, list(flows), rate) for rate in rates)
     best = max(choices, key=lambda trees: equal_rate_bps(fabric, trees))
     trees = [(task.job.number, task.share, tree) for task, tree in zip(tasks, best, strict=True)]
     return plan_of_trees("atp-tor", problem, trees, options.window)
 
 
 def rack_trees(
-    fabric: Fabric, tasks: Sequence[SplitTask], paths: Mapping[tuple[str, str], Path], rate_bps: float
+    fabric: Fabric, tasks: Sequence[SplitTask], racks: Sequence[str], rate_bps: float
 ) -> list[AggregationTree]:
     """A tree for each task. A worker's ToR sums its flow as long as the ToR can sum one more at this rate.
 
-    A rack's flows to one PS share a path.
+    Sums, then unsummed flows, take one after another the path that is least loaded at that point.
     """
     summed: Counter[str] = Counter()
     ways: dict[tuple[int, int], Way] = {}
-    for rack, row, column in in_turn(fabric, tasks, [rack for rack, _ in paths]):
-        task = tasks[column]
-        path = paths[rack, task.server]
+    unsummed: list[tuple[str, int, int]] = []
+    for rack, row, column in in_turn(fabric, tasks, racks):
         switch = fabric.switch_by_name[rack]
         limit = switch.aggregation_rate_bps
         most = floor(limit / rate_bps * (1 + 1e-9)) if limit and rate_bps else inf
         if switch.ina and summed[rack] < most:
             summed[rack] += 1
-            ways[column, row] = Way(entrance(fabric, task.job.workers[row]), path[:1])
+            ways[column, row] = Way(entrance(fabric, tasks[column].job.workers[row]), (rack,))
         else:
-            ways[column, row] = Way(None, path)
+            unsummed.append((rack, row, column))
+    links: Counter[DirectedLink] = Counter()
+
+    def least_loaded(rack: str, task: SplitTask) -> Path:
+        _, path = least_load(fabric, links, task.unfolded.paths(rack))
+        links.update(pairwise(path))
+        return path
+
+    sums = dict.fromkeys((column, way.inp) for (column, _), way in sorted(ways.items()) if way.inp)
+    onward = {(column, inp): least_loaded(inp[0], tasks[column]) for column, inp in sums}
+    for rack, row, column in unsummed:
+        ways[column, row] = Way(None, least_loaded(rack, tasks[column]))
     trees = []
     for column, task in enumerate(tasks):
         chosen = [ways[column, row] for row in range(len(task.job.workers))]
-        onward = {way.inp: paths[way.inp[0], task.server] for way in chosen if way.inp}
-        trees.append(tree_of(fabric, task, 1, chosen, onward))
+        own = {inp: path for (number, inp), path in onward.items() if number == column}
+        trees.append(tree_of(fabric, task, 1, chosen, own))
     return trees
 
 

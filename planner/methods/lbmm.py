@@ -7,11 +7,11 @@ Min-min order: of all flows not yet routed, the one whose best path costs least 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from functools import partial
 from heapq import heapify, heappop, heapreplace
 from itertools import pairwise, product
-from operator import itemgetter
 
+from inakit.planner.core.loads import least_load
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
@@ -27,17 +27,7 @@ def plan(problem: Problem, options: Options) -> Plan:
     Ties go to the first flow and its first path. Costs only grow. So a flow that is first by its old cost, and still
     has this cost, is the cheapest. Raises `InputError` for a worker that cannot reach a PS.
     """
-    capacities = problem.fabric.capacities_bps
-    load: Counter[DirectedLink] = Counter()
-
-    def cheapest(paths: Iterable[Path]) -> tuple[tuple[float, float], Path]:
-        """The first path of the least cost: its highest load with one more flow, then the sum of its loads."""
-        costs = []
-        for path in paths:
-            loads = [(load[link] + 1) / capacities[link] for link in pairwise(path)]
-            costs.append(((max(loads), sum(loads)), path))
-        return min(costs, key=itemgetter(0))
-
+    cheapest = partial(least_load, problem.fabric, load := Counter[DirectedLink]())
     flows = []
     for job in problem.jobs:
         for worker, server in product(job.workers, job.servers):

@@ -1,4 +1,4 @@
-"""RANDOM, AggTree and GRID: the figures of ARO's default setting under the readings that the modules state."""
+"""The papers' baselines: RANDOM, AggTree and GRID in ARO's default setting, and ATP as InArt compares with it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from functools import cache
 from statistics import mean
 
 import pytest
-from planner_cases import job, papers_setting
+from planner_cases import FRAGMENT, job, papers_setting
 from tiers import long_unless
 
+from inakit.experiments.papers.inart.setting import SETTINGS, drawn_problem
 from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import ROOT_LABEL
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.grid import GridOptions
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
 from inakit.topo.fabric.generators import fat_tree
 from inakit.topo.fabric.variations import with_ina, with_pipelines
@@ -74,3 +77,25 @@ def test_plans_are_the_same_for_the_same_seed_and_rates_fit_every_link(method: s
     assert plan == METHODS[method].plan(problem, Options(seed=1))
     loads = evaluate(problem, plan).link_loads_bps
     assert max(load / fabric.capacities_bps[link] for link, load in loads.items()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("workers", "mbps"), [(10, 10.0), (30, 5.0), (50, 40 / 9)])
+def test_inarts_atp_sends_sums_by_the_least_loaded_links(workers: int, mbps: float) -> None:
+    """In InArt's heterogeneous network only the PSs limit it, results included: 80 Mbit/s over the workers' racks.
+
+    With paths drawn by hash links do: 7.76, 4.24 and 4.24 Mbit/s.
+    """
+    problem = drawn_problem(SETTINGS["heterogeneous"], workers, 0, switch_bps=None)
+    plan = with_headroom(problem, METHODS["atp-tor"].plan(problem)).plan
+    assert evaluate(problem, plan).sending_rate_bps == pytest.approx(mbps * 1e6)
+
+
+def test_inarts_atp_spreads_sums_evenly_over_equal_links() -> None:
+    """Two pods send the sums of four racks to four PSs in two other pods: 16 sums over 8 links of each kind."""
+    fabric = fat_tree(4)
+    hosts = [host.name for host in fabric.hosts]
+    problem = Problem(fabric, (job(hosts[:8], *hosts[8::2]),), FRAGMENT)
+    loads = flow_counts(planned.tree for planned in METHODS["atp-tor"].plan(problem).trees)
+    between = {link: load for link, load in loads.items() if not set(link) & fabric.host_names}
+    assert len(between) == 4 * 8
+    assert set(between.values()) == {2}
