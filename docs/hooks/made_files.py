@@ -1,4 +1,4 @@
-"""Adds the generated files of the site: the page of every command, and the style sheet that colours code.
+"""Adds the generated files of the site: every command, every claim of a paper, the style sheet that colours code.
 
 The page is made from the command line and the Makefile: it has the output of `inakit COMMAND --help` and `make help`
 on the day when the site is built. Pygments makes the style sheet, so that the site loads no script from elsewhere.
@@ -17,8 +17,11 @@ from mkdocs.structure.files import File, Files
 from pygments.formatters import HtmlFormatter
 
 from inakit.experiments.cli.app import app
+from inakit.experiments.papers.common.claims import ledgers
+from inakit.experiments.papers.common.statements import number
 
 PAGE = "commands.md"
+CLAIMS = "papers/claims.md"
 STYLE_SHEET = "styles/highlighting.css"
 
 INTRODUCTION = """# Every command
@@ -35,12 +38,40 @@ the mistake and the way out, and 128 plus a signal's number if a signal ended it
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page, and the style sheet that `extra_css` of `mkdocs.yml` names."""
+    """Add the pages, and the style sheet that `extra_css` of `mkdocs.yml` names."""
     makefile = Path(config.config_file_path).parent / "Makefile"
     files.append(File.generated(config, PAGE, content=page(makefile.read_text())))
+    files.append(File.generated(config, CLAIMS, content=claims()))
     rules = HtmlFormatter(style="default").get_style_defs(".codehilite")
     files.append(File.generated(config, STYLE_SHEET, content=rules))
     return files
+
+
+CLAIMS_INTRODUCTION = """# Every claim
+
+Every number and comparison that the papers print, and what became of it here: *reproduced*, *differs* and why, or
+*not attempted* and why. A number is reproduced if ours is within 10 % of it. An advantage must also be at least half
+of the paper's and lie outside our 95 % interval; orders and trends must exceed 2 % and the interval, so that equal
+curves are in no order. The figure named is the one that judges the claim: `inakit reproduce PAPER FIGURE` ends with
+the verdict CHANGED if it finds another state than this page. `inakit reproduce --claims` prints the same in a
+terminal, beside the results of your own runs. The entries are in `experiments/papers/claims/`.
+"""
+
+
+def claims() -> str:
+    """The page of the papers' claims, with a table for each paper."""
+    parts = [CLAIMS_INTRODUCTION]
+    for ledger in ledgers():
+        parts += [f"## {ledger.paper}", "", f"{ledger.summary}.", ""]
+        parts += ["| where | what the paper says | paper | ours | deviation | state | figure |", "|" + "---|" * 7]
+        for claim in ledger.claims.values():
+            ours = number(claim.ours) if isinstance(claim.ours, float | int) else claim.ours or ""
+            deviation = "" if claim.deviation is None else f"{claim.deviation:+.0%}"
+            state = claim.state + (f", because {claim.because}" if claim.because else "")
+            cells = claim.where, claim.says, claim.printed, ours, deviation, state, claim.figure
+            parts.append("| " + " | ".join(map(escaped, cells)) + " |")
+        parts.append("")
+    return "\n".join(parts)
 
 
 def page(makefile: str) -> str:

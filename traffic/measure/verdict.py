@@ -11,7 +11,8 @@ class Verdict(StrEnum):
     """The usability of the figures of a run, or of a whole command, from the best to the worst.
 
     `VALID`: no limit is broken. `SLOW`: a computation took longer than allowed. `UNPROVEN`: a value that is called an
-    optimum is not proven to be one. `DIFFERS`: valid runs whose measured rates are not near the planned ones, or
+    optimum is not proven to be one. `CHANGED`: a claim of a paper is no longer reproduced, or newly reproduced, while
+    the ledger of claims says otherwise. `DIFFERS`: valid runs whose measured rates are not near the planned ones, or
     schemes that are not in the paper's order. `OVERLOADED`: the machine could not carry the run, so that its figures
     mean nothing. `WRONG`: sums, or results computed from them, are not exact, which is a defect. `INTERRUPTED`: a
     signal ended the run. `FAILED`: an error ended it. `INCOMPLETE`: it has not ended, or its process is gone.
@@ -20,6 +21,7 @@ class Verdict(StrEnum):
     VALID = "VALID"
     SLOW = "SLOW"
     UNPROVEN = "UNPROVEN"
+    CHANGED = "CHANGED"
     DIFFERS = "DIFFERS"
     OVERLOADED = "OVERLOADED"
     WRONG = "WRONG"

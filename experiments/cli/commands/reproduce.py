@@ -17,6 +17,7 @@ from inakit.experiments.cli.options import (
     one_paper,
     split_names,
 )
+from inakit.experiments.papers.common.claims import find_ledger, ledgers, print_ledger
 from inakit.experiments.papers.common.figure_registry import (
     Request,
     figures,
@@ -30,6 +31,7 @@ from inakit.experiments.run.scenario import parse_scale
 from inakit.planner.own_planners import is_path
 from inakit.planner.registry import OWN, find_method
 from inakit.topo.errors import InputError
+from inakit.traffic.measure.verdict import worst_of
 
 Paper = Annotated[
     str | None, typer.Argument(help="goat, p4inc-aoi, ...; default: list all figures", autocompletion=one_paper)
@@ -49,6 +51,12 @@ PlannerFiles = Annotated[
         "packages always take part"
     ),
 ]
+Claims = Annotated[
+    bool,
+    typer.Option(
+        "--claims", help="what the paper, or every paper, prints: our values, what is reproduced, what differs and why"
+    ),
+]
 Quick = Annotated[bool, typer.Option("--quick", help="fewer and shorter runs")]
 
 
@@ -56,6 +64,7 @@ def reproduce(
     paper: Paper = None,
     figure: FigureName = None,
     simulated: Simulated = False,
+    claims: Claims = False,
     quick: Quick = False,
     switch: Switch = "auto",
     scale: FigureScale = None,
@@ -63,6 +72,9 @@ def reproduce(
     results: Results = RESULTS,
 ) -> None:
     """Run a figure or a claim of a paper: table, CSV and plot."""
+    if claims:
+        asked = ledgers() if paper is None else [find_ledger(paper)]
+        raise typer.Exit(exit_code(worst_of([print_ledger(Screen(), ledger, results) for ledger in asked])))
     if paper is None or (figure is None and not simulated):
         for names, found in figures(paper):
             print(f"{names:28} {found.summary}")

@@ -218,7 +218,8 @@ def new_record(runs: Sequence[EmulatedRun], world: World, scale: float) -> RunRe
 class EmulatedFigure:
     """A figure of runs in a world. `name` names its run folder, which holds its files.
 
-    `show` yields the parts to present. `verdict` judges the runs and the statements. `leaves_out` is the reason why
+    `show` yields the parts to present. `verdict` judges the runs; the figure's verdict is the worse of it and of the
+    figure's claims. `leaves_out` is the reason why
     user-defined planners are not in the figure.
     """
 
@@ -235,7 +236,7 @@ class EmulatedFigure:
         if self.leaves_out:
             leave_out(console, self.leaves_out)
         done.tell(console)
-        return self.verdict(done, judged)
+        return worst_of((self.verdict(done, judged), request.settle(console, judged)))
 
 
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 102_400, 51_200

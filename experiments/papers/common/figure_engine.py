@@ -23,7 +23,7 @@ from inakit.experiments.papers.common.sweep import Result, Trial, name_of, sweep
 from inakit.experiments.report.method_styles import Style
 from inakit.experiments.run.console import NamedTable
 from inakit.topo.files.reader import write_csv
-from inakit.traffic.measure.verdict import VALID
+from inakit.traffic.measure.verdict import VALID, worst_of
 
 Draws = Callable[[Trial, int], Sequence[Trial]]
 """The trials of a cell, given the number of seeds."""
@@ -166,8 +166,8 @@ class SweptFigure:
     """A figure of a sweep. `name` names its files, `kept` the folder that keeps the results.
 
     `cells` returns the cells to measure, `show` the parts to present. `seeds` has the numbers of draws, full and quick.
-    `verdict` judges the results and the statements. `leaves_out` is the reason why user-defined planners are not in the
-    figure.
+    `verdict` judges the results; the figure's verdict is the worse of it and of the figure's claims. `leaves_out` is
+    the reason why user-defined planners are not in the figure.
     """
 
     name: str
@@ -191,7 +191,7 @@ class SweptFigure:
         judged = present(console, request.results / self.name, self.show(found))
         if self.leaves_out:
             leave_out(console, self.leaves_out)
-        return self.verdict(found, judged)
+        return worst_of((self.verdict(found, judged), request.settle(console, judged)))
 
 
 def charted(charts: Callable[[Request], Sequence[Chart]]) -> Callable[[Request], Iterator[Trial]]:

@@ -7,14 +7,16 @@ A `Request` says how to run a figure. User-defined planners take part in every f
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
 
+from inakit.experiments.papers.common.claims import settle
+from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.sweeps.trial import tried
 from inakit.planner.registry import OWN
 from inakit.topo.errors import InputError, unknown_name
@@ -26,13 +28,19 @@ class Request:
     """How a figure is run: `results` is the folder for its files, `quick` asks for its cheaper variant.
 
     `switch` is a world, or auto. `scale` multiplies rates and sizes: 1 for the paper's own, None for the figure's
-    default.
+    default. `paper` and `figure` name the figure, whose claims are judged.
     """
 
     results: Path = Path("results")
     quick: bool = False
     switch: str = "auto"
     scale: float | None = None
+    paper: str = ""
+    figure: str = ""
+
+    def settle(self, console: Console, judged: Sequence[Statement]) -> Verdict:
+        """Compare the judged claims with the ledger, as `settle` of `inakit.experiments.papers.common.claims`."""
+        return settle(console, self.results, self.paper, self.figure, judged, quick=self.quick)
 
 
 Run = Callable[[Console, Request], str]
@@ -106,15 +114,16 @@ def read_figures() -> dict[str, dict[str, Figure]]:
     found: dict[str, dict[str, Figure]] = {}
     with LISTED.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            run = partial(run_listed, row["module"], row["figure"])
+            run = partial(run_listed, row["module"], row["paper"], row["figure"])
             figure = Figure(row["summary"], run, row["runs"] == "simulated", row["runs"] == "at any scale")
             found.setdefault(row["paper"], {})[row["figure"]] = figure
     return found
 
 
-def run_listed(module: str, name: str, console: Console, request: Request) -> str:
+def run_listed(module: str, paper: str, name: str, console: Console, request: Request) -> str:
     """Run a figure of a module, which is imported when the figure runs."""
-    verdict: str = import_module(f"inakit.experiments.papers.{module}").FIGURES[name](console, request)
+    named = replace(request, paper=paper, figure=name)
+    verdict: str = import_module(f"inakit.experiments.papers.{module}").FIGURES[name](console, named)
     return verdict
 
 

@@ -20,7 +20,7 @@ PLACES = ["a", "b", "c"]
 def test_an_order_has_a_statement_for_each_two_neighbours_and_names_where_it_differs() -> None:
     first, second = statements.in_order("Fig. 1", ("high", "middle", "low"), CURVES, PLACES)
     assert (first.says, first.holds) == ("Fig. 1: high above middle", False)
-    assert first.ours == "at 2 of 3; not at c: 7 to 7.3", "2 % the wrong way round are no difference"
+    assert first.ours == "at 1 of 3; equal at 1; not at c: 7 to 7.3", "2 % are no difference"
     assert (second.ours, second.holds) == ("at all 3", True)
 
 
@@ -28,7 +28,45 @@ def test_the_highest_and_the_lowest() -> None:
     assert not statements.is_highest("", "high", ("middle", "low"), CURVES, PLACES).holds
     assert statements.is_lowest("", "low", ("middle", "high"), CURVES, PLACES).holds
     differs = statements.is_lowest("", "middle", ("high",), CURVES, PLACES)
-    assert (differs.holds, differs.ours) == (False, "at 2 of 3; not at c: 7.3 to 7")
+    assert (differs.holds, differs.ours) == (False, "at 1 of 3; equal at 1; not at c: 7.3 to 7")
+
+
+def test_equal_curves_are_in_no_order() -> None:
+    equal = {"ours": [5.0, 6.0], "theirs": [5.0, 6.0]}
+    assert not statements.is_highest("", "ours", ("theirs",), equal, PLACES[:2]).holds
+    assert not statements.is_lowest("", "ours", ("theirs",), equal, PLACES[:2]).holds
+    half = {"ours": [5.0, 6.0, 8.0], "theirs": [5.0, 6.0, 7.0]}
+    assert not statements.is_highest("", "ours", ("theirs",), half, PLACES).holds
+    most = {"ours": [5.0, 7.0, 8.0], "theirs": [5.0, 6.0, 7.0]}
+    assert statements.is_highest("", "ours", ("theirs",), most, PLACES).ours == "at 2 of 3; equal at 1"
+
+
+@pytest.mark.parametrize("values", [[50.1, 50.1, 51.1, 50.1], [1.0, 1.0], [5, 9, 7, 8], [9.51e3, 9.5e3, 9.5e3]])
+def test_noise_is_no_trend(values: list[float]) -> None:
+    assert not statements.rises("", values).holds
+    assert not statements.falls("", values).holds
+
+
+def test_a_trend_is_beyond_the_interval_of_its_draws() -> None:
+    first = estimate([1.0, 2.0, 3.0])
+    shifted, noisy = estimate([1.1, 2.2, 3.3]), estimate([3.0, 1.0, 2.6])
+    assert statements.rises("", [first, shifted]).holds, "each draw is 10 % higher"
+    assert noisy.value / first.value > 1.09
+    assert not statements.rises("", [first, noisy]).holds, "the draws move in both directions"
+    assert statements.falls("", [shifted, first]).holds
+
+
+@pytest.mark.parametrize(
+    ("ratio", "holds"), [(1.134, True), (1.07, True), (1.06, False), (1.0, False), (0.99, False), (1.25, False)]
+)
+def test_an_advantage_needs_at_least_half_of_the_papers(ratio: float, holds: bool) -> None:
+    assert statements.is_advantage("", ratio, 1.134).holds is holds
+
+
+def test_an_advantage_is_beyond_its_interval() -> None:
+    assert statements.is_advantage("", estimate([1.10, 1.13, 1.16]), 1.134).holds
+    assert not statements.is_advantage("", estimate([0.90, 1.13, 1.37]), 1.134).holds
+    assert statements.is_advantage("", estimate([0.55, 0.57]), 0.56).holds
 
 
 def test_crossing() -> None:
@@ -50,7 +88,8 @@ MEASURED: dict[str, dict[str, float]] = {
     "fig9": {"goat": 45.2, "esa": 478, "atp": 434, "geryon": 715},
 }
 """Our values in the notes on GOAT, at the place for which the paper's text gives values."""
-DIFFERS = {"fig4": "ESA above ATP", "fig8": "ATP above ESA", "fig9": "ATP above ESA"}
+DIFFERS = {"fig4": ["ESA above ATP", "ATP above Geryon"], "fig8": ["ATP above ESA"], "fig9": ["ATP above ESA"]}
+"""In Figure 4 ATP is 1.4 % above Geryon, which is equal."""
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -61,7 +100,7 @@ def test_goats_figures_say_that_esa_is_on_the_wrong_side_of_atp(name: str) -> No
     places = [chart.place]
     found = list(chart.said(places, {scheme: [value] for scheme, value in MEASURED[name].items()}))
     differing = [statement.says for statement in found if not statement.holds]
-    assert [says.partition(": ")[2] for says in differing] == [DIFFERS[name]]
+    assert [says.partition(": ")[2] for says in differing] == DIFFERS[name]
     assert any("GOAT is" in statement.says and statement.holds for statement in found)
 
 
