@@ -64,6 +64,7 @@ KIT: Mapping[str, Line] = {
     "geryon": Line("atp's routes without aggregation (Geryon)", "atp:plan_geryon"),
     "inart": Line("each gradient summed at most once, at any switch (InArt)", "inart.inart:plan", "InartOptions"),
     "inart-equal": Line("inart with equal shares for all PSs (R-InArt)", "inart.inart:plan_equal", "InartOptions"),
+    "inart-raw": Line("inart as printed: one randomised rounding, no repair (InArt)", "inart.inart_raw:plan"),
     "inart-forest": Line(
         "inart with several trees for each PS (ours)", "inart.inart_forest:plan", "InartForestOptions"
     ),

@@ -50,12 +50,18 @@ def sending_rate_bps(fabric: Fabric, trees: Iterable[tuple[AggregationTree, floa
     switch with an `aggregation_rate_bps` (InArt's switch capacity constraint), and every pipeline whose chip
     recirculates the packets that it sums.
     """
+    loads = resource_loads(trees).items()
+    return min((resource_bps(fabric, resource) / load for resource, load in loads), default=0.0)
+
+
+def resource_loads(trees: Iterable[tuple[AggregationTree, float]]) -> dict[Resource, float]:
+    """The load of each link, switch and pipeline that trees use, if each tree's flows have the rate given with it."""
     loads: dict[Resource, float] = defaultdict(float)
-    for tree, share in trees:
+    for tree, rate in trees:
         for counts in (flow_counts([tree]), aggregated_flows([tree]), summed_flows([tree])):
             for resource, count in counts.items():
-                loads[resource] += share * count
-    return min((resource_bps(fabric, resource) / load for resource, load in loads.items()), default=0.0)
+                loads[resource] += rate * count
+    return dict(loads)
 
 
 def least_load(

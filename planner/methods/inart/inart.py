@@ -69,7 +69,7 @@ def plan(problem: Problem, options: InartOptions) -> Plan:
     split = with_shares(tasks, split_routes(fabric, tasks, list(trees.values()), options.for_solver))
     again = [(task, trees[task.job.number, task.server]) for task in split]
     best = max(again, routed, key=lambda choice: rate_bps(fabric, choice))
-    return finished("inart", problem, best, bound, started, options)
+    return finished("inart", problem, best, bound, started, options.window)
 
 
 def plan_equal(problem: Problem, options: InartOptions) -> Plan:
@@ -82,16 +82,14 @@ def plan_routes(problem: Problem, tasks: list[SplitTask], options: InartOptions,
     started = time.monotonic()
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
     routed = route(problem.fabric, tasks, relaxed, options)
-    return finished(method, problem, routed, relaxed.bound_bps, started, options)
+    return finished(method, problem, routed, relaxed.bound_bps, started, options.window)
 
 
-def finished(
-    method: str, problem: Problem, routed: Routed, bound_bps: float, started: float, options: InartOptions
-) -> Plan:
+def finished(method: str, problem: Problem, routed: Routed, bound_bps: float, started: float, window: int) -> Plan:
     """The plan of these trees, with its gap to `bound_bps` and the time since `started`."""
     gap = max(0.0, bound_bps / rate_bps(problem.fabric, routed) - 1)
     trees = [(task.job.number, task.share, tree) for task, tree in routed]
-    return plan_of_trees(method, problem, trees, options.window, proven(gap, started), by_share=True)
+    return plan_of_trees(method, problem, trees, window, proven(gap, started), by_share=True)
 
 
 def rate_bps(fabric: Fabric, routed: Routed) -> float:

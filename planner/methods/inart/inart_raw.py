@@ -1,0 +1,84 @@
+"""InArt as printed: L-InArt's split (Algorithm 1), then one randomised rounding (Algorithm 2), without any repair.
+
+Algorithm 2 draws y and q from LP-InArt's fractions and keeps LP-InArt's rate f. At this f the drawn flows exceed
+capacities; the paper bounds by how much, and says nothing of how they are carried. `raw_overloads` has the loads at f.
+A plan has to fit the network, so `inart-raw` sends at the highest rate that the drawn flows allow, and that alone.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, log
+
+from inakit.planner.core.loads import resource_loads
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.slots import Resource, is_link, resource_bps
+from inakit.planner.methods.inart.inart import Routed, finished
+from inakit.planner.methods.inart.relaxation import Relaxed, relax, split_model
+from inakit.planner.methods.inart.rounding import round_apart, round_off
+from inakit.planner.trees.summed_once import split_equally, tree_of
+
+
+def plan(problem: Problem, options: Options) -> Plan:
+    """InArt's plan as printed; its gap refers to LP-InArt's f, Eq. (5)."""
+    started = time.monotonic()
+    relaxed, routed = rounded(problem, options)
+    return finished("inart-raw", problem, routed, relaxed.bound_bps, started, options.window)
+
+
+def rounded(problem: Problem, options: Options) -> tuple[Relaxed, Routed]:
+    """LP-InArt's solution for L-InArt's split, and the trees of one rounding of it, drawn by the options' seed."""
+    fabric, solver = problem.fabric, options.for_solver
+    tasks, _ = split_model(fabric, split_equally(problem), solver)
+    relaxed = relax(fabric, tasks, solver)
+    drawn = round_off(fabric, tasks, relaxed, random.Random(options.seed), round_apart)
+    parts = zip(tasks, drawn.ways, drawn.onward, strict=True)
+    return relaxed, [(task, tree_of(fabric, task, 1, ways, onward)) for task, ways, onward in parts]
+
+
+SWITCHES, SERVERS, LINKS = "switches", "PSs", "links"
+
+
+@dataclass(frozen=True)
+class RawOverloads:
+    """The loads of a raw rounding at LP-InArt's rate, over the capacities: above 1 a capacity is exceeded.
+
+    - `rate_bps`: LP-InArt's f
+    - `by_kind[kind][name]`: the load over the capacity of each used switch (its aggregation rate, or that of a
+      pipeline), PS (the link into it) and other link; kinds are `SWITCHES`, `SERVERS`, `LINKS`
+    - `phi`: the paper's φ, the least 2 B / (x f) over all capacities B and shares x; it estimates 10
+    - `bounds[kind]`: the paper's approximation factors, 2 log(number) / φ + 2, with the numbers of this network
+    """
+
+    rate_bps: float
+    by_kind: Mapping[str, Mapping[Resource, float]]
+    phi: float
+    bounds: Mapping[str, float]
+
+    @property
+    def most(self) -> dict[str, float]:
+        """The largest load over its capacity of each kind; 0 if none of that kind is limited and used."""
+        return {kind: max(loads.values(), default=0.0) for kind, loads in self.by_kind.items()}
+
+
+def raw_overloads(problem: Problem, options: Options) -> RawOverloads:
+    """The loads over the capacities of `inart-raw`'s flows, if they have LP-InArt's f as in Algorithm 2 (4.3)."""
+    relaxed, routed = rounded(problem, options)
+    fabric, f = problem.fabric, relaxed.bound_bps
+    servers = {server for job in problem.jobs for server in job.servers}
+    by_kind: dict[str, dict[Resource, float]] = {SWITCHES: {}, SERVERS: {}, LINKS: {}}
+    for resource, load in resource_loads((tree, task.share) for task, tree in routed).items():
+        kind = SWITCHES if not is_link(resource) else SERVERS if resource[1] in servers else LINKS
+        if (limit := resource_bps(fabric, resource)) < inf:
+            by_kind[kind][resource] = load * f / limit
+    largest = max(task.share for task, _ in routed)
+    limits = [*fabric.capacities_bps.values(), *(resource_bps(fabric, name) for name in fabric.ina_names)]
+    phi = 2 * min(limits) / (largest * f)
+    numbers = {SWITCHES: len(fabric.ina_names), SERVERS: len(servers), LINKS: len(fabric.links)}
+    bounds = {kind: 2 * log(number) / phi + 2 for kind, number in numbers.items() if number}
+    return RawOverloads(f, by_kind, phi, bounds)
