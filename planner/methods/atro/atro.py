@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, product
@@ -27,7 +28,7 @@ from inakit.planner.methods.atro.switch_cluster import (
     most_workers_bound,
 )
 from inakit.planner.methods.atro.wiring_models import UNKNOWN, decide
-from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.planner.trees.from_paths import plan_from_paths, sums_of
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric, Path
 from inakit.topo.fabric.generators import Cable, wire
@@ -49,11 +50,13 @@ shortest paths, as in ARO's plans.
 class WiringRecipe:
     """A recipe for a wiring. All recipes are tried.
 
-    `aggregators`: the number in use. `server_at_common`: whether the PS is at a common switch. `feeding`: `MIXED` or
+    `aggregators`: the number in use. `sums`: the most flows that each of them sends to others, and each is of no more
+    flows than a slot has children. `server_at_common`: whether the PS is at a common switch. `feeding`: `MIXED` or
     `LEVEL`. `full`: every link of a feeder is full, and no relay has relays.
     """
 
     aggregators: int
+    sums: int
     server_at_common: bool
     feeding: str
     full: bool
@@ -63,41 +66,48 @@ class WiringRecipe:
 class Skeleton:
     """Switches and their links while a wiring grows, still without workers.
 
-    `parents` are the switches to which a switch sends, `layer` is its layer, `free` counts its unused ports.
+    `parents[switch]` are the switches to which it sends and the flows that each of them has room for, `layer` is its
+    layer, `free` counts its unused ports, `room` the additional flows that it can take.
     """
 
     cluster: SwitchCluster
     t: int
     recipe: WiringRecipe
-    parents: dict[str, list[str]] = field(default_factory=dict)
+    parents: dict[str, dict[str, int]] = field(default_factory=dict)
     layer: dict[str, int] = field(default_factory=lambda: {SERVER: 0})
     free: dict[str, int] = field(default_factory=dict)
     room: dict[str, int] = field(default_factory=dict)
-    """The number of additional flows that a common switch can take. Aggregators have no entry, as they are not limited.
-    """
 
     @property
     def aggregators(self) -> list[str]:
-        return [switch for switch in self.parents if switch not in self.room]
+        return [switch for switch in self.parents if switch in self.cluster.aggregator_names]
+
+    @property
+    def feeders(self) -> list[str]:
+        """The common switches, relays among them."""
+        return [switch for switch in self.parents if switch in self.cluster.common_names]
 
     @property
     def spare(self) -> list[str]:
         return [name for name in self.cluster.common_names if name not in self.parents]
 
-    def add(self, switch: str, parents: list[str], room: int | None = None) -> None:
-        """Wire a switch that sends to `parents`; a common switch gets `room` for this number of flows."""
+    def add(self, switch: str, parents: dict[str, int], room: int) -> None:
+        """Wire a switch with `room` for this number of flows that sends to `parents`, which lose the room it takes."""
         self.parents[switch] = parents
         self.layer[switch] = 1 + max(self.layer[parent] for parent in parents)
-        self.free[switch] = self.cluster.ports - len(parents)
-        for parent in parents:
+        self.free[switch], self.room[switch] = self.cluster.ports - len(parents), room
+        for parent, flows in parents.items():
             if parent != SERVER:
                 self.free[parent] -= 1
-        if room is not None:
-            self.room[switch] = room
+                self.room[parent] -= flows
 
     def entries(self, switch: str) -> int:
         """The number of workers that a switch can serve."""
-        return min(self.free[switch], self.room.get(switch, self.free[switch]))
+        return min(self.free[switch], self.room[switch])
+
+    def loss(self, switch: str, flows: int) -> int:
+        """The number of workers that a switch can serve less if another one sends it this number of flows."""
+        return self.entries(switch) - min(self.free[switch] - 1, self.room[switch] - flows)
 
     @property
     def capacity(self) -> int:
@@ -115,39 +125,68 @@ def construct(cluster: SwitchCluster, t: int) -> ClusterWiring | None:
     Wirings with level feeding, on which ARO's plan has the same rate, come first.
     """
     for feeding in (LEVEL, MIXED):
-        grown = (grow(cluster, t, recipe) for recipe in recipes(cluster, feeding))
+        grown = (grow(cluster, t, recipe) for recipe in recipes(cluster, t, feeding))
         enough = [skeleton for skeleton in grown if skeleton and skeleton.capacity >= cluster.workers]
         if enough:
             return wiring_of(min(enough, key=lambda skeleton: len(skeleton.parents)))
     return None
 
 
-def recipes(cluster: SwitchCluster, feeding: str) -> Iterator[WiringRecipe]:
+def recipes(cluster: SwitchCluster, t: int, feeding: str) -> Iterator[WiringRecipe]:
     """The recipes with this feeding, those with few aggregators first."""
-    for number, server_at_common, full in product(range(cluster.aggregators + 1), (False, True), (False, True)):
-        if cluster.common if server_at_common else number:
-            yield WiringRecipe(number, server_at_common, feeding, full)
+    most_sums = max(1, sums_of(min(t * (cluster.ports - 1), cluster.workers), cluster.children))
+    numbers = product(range(cluster.aggregators + 1), range(1, most_sums + 1), (False, True), (False, True))
+    for number, sums, server_at_common, full in numbers:
+        if (cluster.common if server_at_common else number) and (number or sums == 1):
+            yield WiringRecipe(number, sums, server_at_common, feeding, full)
 
 
 def grow(cluster: SwitchCluster, t: int, recipe: WiringRecipe) -> Skeleton | None:
     """The skeleton of a recipe with the feeders and relays that workers need; None if its aggregators do not fit.
 
-    An aggregator connects to the first switch with a free port for it, so as near to the PS as possible.
+    An aggregator connects to the first switches with free ports for it, so as near to the PS as possible: to one, or,
+    with mixed feeding, to as many as take its sums.
     """
     skeleton = Skeleton(cluster, t, recipe)
     if recipe.server_at_common:
-        skeleton.add(cluster.common_names[0], [SERVER], room=t)
+        skeleton.add(cluster.common_names[0], {SERVER: t}, room=t)
     for name in cluster.aggregator_names[: recipe.aggregators]:
-        parent = next(filter(skeleton.may_have_children, skeleton.parents), None) if skeleton.parents else SERVER
-        if parent is None:
+        parents = parents_for_sums(skeleton) if skeleton.parents else {SERVER: t}
+        if not parents:
             return None
-        skeleton.add(name, [parent])
-        if parent in skeleton.room:
-            skeleton.room[parent] -= 1
+        skeleton.add(name, parents, room=cluster.children * sum(parents.values()))
     for step in (add_feeder, add_relay):
         while skeleton.capacity < cluster.workers and skeleton.spare and step(skeleton):
             pass
     return skeleton
+
+
+def parents_for_sums(skeleton: Skeleton) -> dict[str, int]:
+    """The parents of the next aggregator, and the sums that each takes; none if there is no room.
+
+    Two switches have one link, so further sums for the same parent pass common switches.
+    """
+    recipe, parents = skeleton.recipe, dict[str, int]()
+
+    def left(room: int) -> int:
+        port = len(parents) < skeleton.cluster.ports - 1
+        return min(skeleton.t, room, recipe.sums - sum(parents.values())) if port else 0
+
+    for parent in filter(skeleton.may_have_children, skeleton.parents):
+        if flows := left(skeleton.room[parent]):
+            parents[parent] = flows
+        if recipe.feeding == LEVEL:
+            return parents
+    while parents and skeleton.spare and left(1):
+        near = [each for each in filter(skeleton.may_have_children, skeleton.parents) if each not in parents]
+        near += [each for each in parents if skeleton.free[each] > 1 and skeleton.room[each] > parents[each]]
+        reachable = [each for each in near if skeleton.layer[each] + 1 < skeleton.cluster.layers]
+        if not reachable:
+            break
+        relay, parent = skeleton.spare[0], reachable[0]
+        parents[relay] = left(skeleton.room[parent] - parents.get(parent, 0))
+        skeleton.add(relay, {parent: parents[relay]}, parents[relay])
+    return parents
 
 
 def add_feeder(skeleton: Skeleton) -> bool:
@@ -157,16 +196,20 @@ def add_feeder(skeleton: Skeleton) -> bool:
     if skeleton.recipe.feeding == LEVEL:
         layers = sorted({skeleton.layer[name] for name in willing})
         groups = [[name for name in willing if skeleton.layer[name] == layer] for layer in layers]
+    links = {name: min(skeleton.t, skeleton.room[name]) for name in willing}
 
-    def gain(links: int) -> int:  # the additional workers of a feeder with this number of links
-        room, entries = skeleton.t * links, skeleton.cluster.ports - links
-        return 0 if skeleton.recipe.full and links > 1 and room > entries else min(room, entries) - links
+    def gain(parents: list[str]) -> int:  # the additional workers of a feeder with these links
+        room, entries = sum(links[name] for name in parents), skeleton.cluster.ports - len(parents)
+        if skeleton.recipe.full and len(parents) > 1 and room > entries:
+            return 0
+        return min(room, entries) - sum(skeleton.loss(name, links[name]) for name in parents)
 
-    choices = [group[:links] for group in groups for links in range(1, len(group) + 1)]
-    parents = max(choices, key=lambda parents: (gain(len(parents)), -len(parents)), default=[])
-    if gain(len(parents)) <= 0:
+    choices = [group[:number] for group in groups for number in range(1, len(group) + 1)]
+    parents = max(choices, key=lambda parents: (gain(parents), -len(parents)), default=[])
+    if gain(parents) <= 0:
         return False
-    skeleton.add(skeleton.spare[0], parents, skeleton.t * len(parents))
+    flows = {name: links[name] for name in parents}
+    skeleton.add(skeleton.spare[0], flows, sum(flows.values()))
     return True
 
 
@@ -178,8 +221,8 @@ def add_relay(skeleton: Skeleton) -> bool:
     """
     own = skeleton.cluster.ports - 1
     extra = {
-        parent: min(skeleton.t, room - (skeleton.free[parent] - 1))
-        for parent, room in skeleton.room.items()
+        parent: min(skeleton.t, skeleton.room[parent] - (skeleton.free[parent] - 1))
+        for parent in skeleton.feeders
         if skeleton.may_have_children(parent)
     }
     parent = max(extra, key=lambda name: extra[name], default="")
@@ -187,34 +230,40 @@ def add_relay(skeleton: Skeleton) -> bool:
         return False
     last = skeleton.recipe.full or skeleton.layer[parent] + 1 == skeleton.cluster.layers
     room = min(extra[parent], own) if last else extra[parent]
-    skeleton.room[parent] -= room
-    skeleton.add(skeleton.spare[0], [parent], room)
+    skeleton.add(skeleton.spare[0], {parent: room}, room)
     return True
 
 
 def wiring_of(skeleton: Skeleton) -> ClusterWiring:
     """The skeleton with its workers, at aggregators first: their sums need no additional links.
 
-    An aggregator sends one sum to its parent; a common switch sends all its flows to its parents in even parts.
+    An aggregator sends its sums to its parents, a common switch all its flows, in parts as even as they have room.
     """
+    cluster = skeleton.cluster
     flows: dict[Link, int] = {}
     number = count(1)
-    workers = skeleton.cluster.workers
+    workers = cluster.workers
     received = dict.fromkeys(skeleton.parents, 0)
-    for switch in [*skeleton.aggregators, *skeleton.room]:
+    for switch in [*skeleton.aggregators, *skeleton.feeders]:
         received[switch] = min(workers, skeleton.entries(switch))
         workers -= received[switch]
         flows |= {(f"w{next(number)}", switch): 1 for _ in range(received[switch])}
     for switch in sorted(skeleton.parents, key=lambda name: -skeleton.layer[name]):
-        parents = skeleton.parents[switch]
-        total = received[switch] if switch in skeleton.room else min(1, received[switch])
-        for position, parent in enumerate(parents):
-            if part := total // len(parents) + (position < total % len(parents)):
-                flows[switch, parent] = part
-                if parent != SERVER:
-                    received[parent] += part
+        total = received[switch] if switch in cluster.common_names else sums_of(received[switch], cluster.children)
+        for parent, part in parts(total, skeleton.parents[switch]).items():
+            flows[switch, parent] = part
+            if parent != SERVER:
+                received[parent] += part
     used = {node for link in flows for node in link} - {SERVER}
     return ClusterWiring(flows, {switch: layer for switch, layer in skeleton.layer.items() if switch in used})
+
+
+def parts(total: int, room: dict[str, int]) -> dict[str, int]:
+    """The flows to each parent with any: as even as the parents' room permits, the first parents first."""
+    given = dict.fromkeys(room, 0)
+    for _ in range(total):
+        given[min((name for name in room if given[name] < room[name]), key=given.__getitem__)] += 1
+    return {name: flows for name, flows in given.items() if flows}
 
 
 # -- The optimum.
@@ -309,19 +358,28 @@ def natural(link: Link) -> tuple[bool, tuple[tuple[str, int], ...]]:
 def paths_of(cluster: SwitchCluster, wiring: ClusterWiring) -> list[Path]:
     """A path for every worker along the flows, each of which is used once.
 
-    Flows that meet in an aggregator leave it as one: a later one continues like the first (ARO's Algorithm 1).
+    Flows that meet in an aggregator leave it as one flow per slot's children: a later one continues like the first of
+    its sum (ARO's Algorithm 1).
     """
     left = {node: dict(peers) for node, peers in wiring.next_hops.items()}
-    rest: dict[str, Path] = {SERVER: (SERVER,)}
+    arrived: Counter[str] = Counter()
+    rest: dict[tuple[str, int], Path] = {}
     found = []
     for worker in cluster.worker_names:
         path: Path = (worker,)
-        while path[-1] not in rest:
-            peers = left[path[-1]]
-            following = next(peer for peer, flows in peers.items() if flows > 0)
-            peers[following] -= 1
+        begun: dict[tuple[str, int], int] = {}
+        while path[-1] != SERVER:
+            node = path[-1]
+            if node in cluster.aggregator_names:
+                summed = node, arrived[node] // cluster.children
+                arrived[node] += 1
+                if summed in rest:
+                    path = path[:-1] + rest[summed]
+                    break
+                begun[summed] = len(path) - 1
+            following = next(peer for peer, flows in left[node].items() if flows > 0)
+            left[node][following] -= 1
             path = (*path, following)
-        path = path[:-1] + rest[path[-1]]
-        rest |= {node: path[position:] for position, node in enumerate(path) if node in cluster.aggregator_names}
+        rest |= {summed: path[position:] for summed, position in begun.items()}
         found.append(path)
     return found

@@ -14,6 +14,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from inakit.planner.core.plan import MOST_BITS
+from inakit.planner.trees.from_paths import sums_of
 from inakit.topo.errors import InputError, PlanError
 
 SERVER = "ps"
@@ -24,6 +26,9 @@ Link = tuple[str, str]
 class SwitchCluster:
     """The devices: `aggregators` sum flows, `common` switches do not. `layers` is L, the maximum number of switches on
     a way.
+
+    An aggregator makes one flow of up to `children` flows, the bits of a slot's bitmap, so it sends n / `children`
+    flows, rounded up, where n arrive. The paper has no such limit: it has one flow for any number.
     """
 
     aggregators: int
@@ -32,6 +37,7 @@ class SwitchCluster:
     workers: int
     capacity_bps: float = 100e9
     layers: int = 5
+    children: int = MOST_BITS
 
     def __post_init__(self) -> None:
         for what, size, least in (
@@ -41,6 +47,7 @@ class SwitchCluster:
             ("ports", self.ports, 1),
             ("workers", self.workers, 1),
             ("layers", self.layers, 1),
+            ("children of a slot", self.children, 2),
         ):
             if size < least:
                 raise InputError(f"a cluster with {what} = {size}: at least {least} is expected")
@@ -111,9 +118,9 @@ def check_wiring(cluster: SwitchCluster, wiring: ClusterWiring) -> None:
     for node in cluster.switch_names:
         expect(ports[node] <= cluster.ports, node, f"it has {cluster.ports} ports (7)")
         received = wiring.inflow(node)
-        sums = node in cluster.aggregator_names
-        rule = "an aggregator sends one flow if it gets any, a common switch what it gets (9, 10, 13)"
-        expect(wiring.outflow(node) == (min(1, received) if sums else received), node, rule)
+        sums = sums_of(received, cluster.children) if node in cluster.aggregator_names else received
+        rule = f"an aggregator sends one flow for {cluster.children}, a common switch what it gets (9, 10, 13)"
+        expect(wiring.outflow(node) == sums, node, rule)
     for node, layer in wiring.layer.items():
         expect(1 <= layer <= cluster.layers, node, f"layers are 1 to {cluster.layers} (18)")
     for node, peer in wiring.flows:
@@ -139,6 +146,15 @@ def check_wiring(cluster: SwitchCluster, wiring: ClusterWiring) -> None:
 # and has no other destination, so K <= A (m - 1). A PS at an aggregator has p = 1. Dynamic programming finds the best
 # division of the common switches into such groups, and of the aggregators' ports among them.
 #
+# An aggregator that gets more flows than a slot has children sends more than one. Each additional flow adds as much
+# where it arrives as it takes where it leaves, so this bound stays true. A second one ignores the ports of common
+# switches: with c children and l links to others an aggregator gets in_u <= t min(eta - l, c l) flows, and
+#
+#     n <= p + A max_l (in_u - in_u / c),
+#
+# rounded, with p <= t. In the order of layers, the first aggregator's flows all reach the PS, so there are at most t,
+# as with l = 1; the next ones have links to those before them and to common switches.
+#
 # Layers are counted only in clusters of one or two layers, and cyclic flows are not excluded. So the bound can exceed
 # the best wiring.
 
@@ -154,25 +170,47 @@ def most_workers_bound(cluster: SwitchCluster, t: int) -> float:
     # Aggregators of one port lower the bound, so it is also computed without any.
     most = max(with_aggregators(cluster, t, number) for number in {0, cluster.aggregators})
     hosts = (cluster.aggregators + cluster.common) * cluster.ports - 1
-    return max(0, min(most, hosts, few_layers(cluster, t)))
+    return max(0, min(most, hosts, few_layers(cluster, t), few_children(cluster, t)))
+
+
+def few_children(cluster: SwitchCluster, t: int) -> int:
+    """The maximum number of workers given the children of a slot, counting no ports of common switches."""
+
+    def most(links: int) -> int:  # the flows that an aggregator with this number of links to others gains
+        received = max(0, min(t * (cluster.ports - links), t * links * cluster.children))
+        return received - sums_of(received, cluster.children)
+
+    below = [1, *(before + cluster.common for before in range(1, cluster.aggregators))][: cluster.aggregators]
+    return t + sum(max(map(most, range(1, max(1, others) + 1))) for others in below)
 
 
 def few_layers(cluster: SwitchCluster, t: int) -> float:
     """The maximum number of workers of a cluster with one or two layers; infinite with more layers.
 
     Two layers are the PS's switch, and under it switches with nothing but workers. An aggregator under the PS's switch
-    brings `full` workers for one flow, a common switch at most as many as its link holds.
+    brings `full` workers for a flow per slot's children, a common switch at most as many as its link holds.
     """
-    full = cluster.ports - 1
+    full, aggregated = cluster.ports - 1, t * cluster.children
     if cluster.layers == 1:
-        return max(full if cluster.aggregators else 0, min(t, full) if cluster.common else 0)
+        return max(min(aggregated, full) if cluster.aggregators else 0, min(t, full) if cluster.common else 0)
     if cluster.layers > 2:
         return inf
-    at_aggregator = under(full, [full] * (cluster.aggregators - 1) + [min(t, full)] * cluster.common)
-    feeders = [min(t, full)] * (cluster.common - 1)
-    most = min(cluster.aggregators, t, full)
-    at_common = (sums * full + min(t - sums, under(full - sums, feeders)) for sums in range(most + 1))
-    return max(at_aggregator if cluster.aggregators else 0, max(at_common) if cluster.common else 0)
+    at_aggregator = two_layers(cluster, t, aggregated, cluster.aggregators - 1, cluster.common)
+    at_common = two_layers(cluster, t, t, cluster.aggregators, cluster.common - 1)
+    return max(at_aggregator if cluster.aggregators else 0, at_common if cluster.common else 0)
+
+
+def two_layers(cluster: SwitchCluster, t: int, flows: int, aggregators: int, common: int) -> int:
+    """The maximum number of workers whose PS is at a switch that takes `flows`, with these switches under it."""
+    full = cluster.ports - 1
+    brought = [min(cluster.children, full - first) for first in range(0, full, cluster.children)][:t]  # by each flow
+    best = 0
+    for sums in range(min(aggregators, full) + 1):
+        feeders = under(full - sums, [min(t, full)] * common)
+        by_flow = sorted(brought * sums, reverse=True)
+        for summed in range(sums, min(flows, len(by_flow)) + 1):
+            best = max(best, sum(by_flow[:summed]) + min(flows - summed, feeders))
+    return best
 
 
 def under(ports: int, brought: list[int]) -> int:

@@ -92,12 +92,16 @@ def sum_or_forward(model: pulp.LpProblem, cluster: SwitchCluster, u: str, sent: 
     """An aggregator sends at most one flow (9), exactly one if it receives any (10); a common switch sends what it gets
     (13).
 
-    `most` is an upper bound on the flows of a switch.
+    `most` is an upper bound on the flows of a switch. If a slot has fewer children, an aggregator sends a flow for each
+    of its slots' sums, which the paper does not know.
     """
     if u in cluster.aggregator_names:
-        model += sent <= 1, f"sum_is_one_flow_{u}"  # (9)
+        if most <= cluster.children:
+            model += sent <= 1, f"sum_is_one_flow_{u}"  # (9)
+        else:
+            model += cluster.children * (sent - 1) + 1 <= received, f"no_more_sums_than_needed_{u}"
         model += sent <= received, f"sums_what_it_gets_{u}"  # (10)
-        model += received <= most * sent, f"sends_what_it_sums_{u}"  # (10)
+        model += received <= min(most, cluster.children) * sent, f"sends_what_it_sums_{u}"  # (10)
     else:
         model += received == sent, f"cs_forwards_{u}"  # (13)
 
@@ -146,7 +150,7 @@ def build(cluster: SwitchCluster, t: int) -> Compact:
     """Build the constraints of a wiring with at most `t` flows on any link. The caller adds the number of workers."""
     model = pulp.LpProblem("atro_compact", pulp.LpMinimize)
     n_s, eta, layers = cluster.switch_names, cluster.ports, cluster.layers
-    pairs = list(permutations(n_s, 2))
+    pairs, most = list(permutations(n_s, 2)), min(eta * t, cluster.workers)  # flows that enter a switch
 
     # Variables: h[u], whether the PS hangs from u; a[u, v], whether u sends to v.
     w = {u: model.add_variable(f"w_{u}", 0, min(eta, cluster.workers), pulp.LpInteger) for u in n_s}
@@ -165,9 +169,10 @@ def build(cluster: SwitchCluster, t: int) -> Compact:
         model += layer[u] <= 1 + (layers - 1) * (1 - h[u]), f"first_layer_{u}"
         sent = p[u] + pulp.lpSum(y[u, v] for v in others)
         received = w[u] + pulp.lpSum(y[v, u] for v in others)
-        sum_or_forward(model, cluster, u, sent, received, eta * t)
+        sum_or_forward(model, cluster, u, sent, received, most)
     for u, v in pairs:
-        model += y[u, v] <= (1 if u in cluster.aggregator_names else t) * a[u, v], f"sends_{u}_{v}"
+        one = u in cluster.aggregator_names and most <= cluster.children
+        model += y[u, v] <= (1 if one else t) * a[u, v], f"sends_{u}_{v}"
         model += layer[v] + 1 <= layer[u] + layers * (1 - a[u, v]), f"to_a_lower_layer_{u}_{v}"
     for kind in (cluster.aggregator_names, cluster.common_names):
         for u, v in pairwise(kind):  # the first has most workers, which removes symmetric solutions
