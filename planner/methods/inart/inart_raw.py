@@ -21,21 +21,21 @@ from inakit.planner.core.slots import Resource, is_link, resource_bps
 from inakit.planner.methods.inart.inart import Routed, finished
 from inakit.planner.methods.inart.relaxation import Relaxed, relax, split_model
 from inakit.planner.methods.inart.rounding import round_apart, round_off
-from inakit.planner.trees.summed_once import split_equally, tree_of
+from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
 
 
 def plan(problem: Problem, options: Options) -> Plan:
     """InArt's plan as printed; its gap refers to LP-InArt's f, Eq. (5)."""
     started = time.monotonic()
-    relaxed, routed = rounded(problem, options)
+    tasks, _ = split_model(problem.fabric, split_equally(problem), options.for_solver)
+    relaxed, routed = rounded(problem, tasks, options)
     return finished("inart-raw", problem, routed, relaxed.bound_bps, started, options.window)
 
 
-def rounded(problem: Problem, options: Options) -> tuple[Relaxed, Routed]:
-    """LP-InArt's solution for L-InArt's split, and the trees of one rounding of it, drawn by the options' seed."""
-    fabric, solver = problem.fabric, options.for_solver
-    tasks, _ = split_model(fabric, split_equally(problem), solver)
-    relaxed = relax(fabric, tasks, solver)
+def rounded(problem: Problem, tasks: list[SplitTask], options: Options) -> tuple[Relaxed, Routed]:
+    """LP-InArt's solution for a given split, and the trees of one rounding of it, drawn by the options' seed."""
+    fabric = problem.fabric
+    relaxed = relax(fabric, tasks, options.for_solver)
     drawn = round_off(fabric, tasks, relaxed, random.Random(options.seed), round_apart)
     parts = zip(tasks, drawn.ways, drawn.onward, strict=True)
     return relaxed, [(task, tree_of(fabric, task, 1, ways, onward)) for task, ways, onward in parts]
@@ -68,7 +68,8 @@ class RawOverloads:
 
 def raw_overloads(problem: Problem, options: Options) -> RawOverloads:
     """The loads over the capacities of `inart-raw`'s flows, if they have LP-InArt's f as in Algorithm 2 (4.3)."""
-    relaxed, routed = rounded(problem, options)
+    tasks, _ = split_model(problem.fabric, split_equally(problem), options.for_solver)
+    relaxed, routed = rounded(problem, tasks, options)
     fabric, f = problem.fabric, relaxed.bound_bps
     servers = {server for job in problem.jobs for server in job.servers}
     by_kind: dict[str, dict[Resource, float]] = {SWITCHES: {}, SERVERS: {}, LINKS: {}}
