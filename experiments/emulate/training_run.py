@@ -157,12 +157,11 @@ def rows(curve: Curve) -> Iterator[dict[str, float | None]]:
 
 def training_table(task: TrainingTask, curves: Sequence[Curve], planners: Mapping[str, PlannerRecord]) -> NamedTable:
     """A table with one row per epoch: first of training in one process, then of each planner."""
-    layers = "-".join(map(str, task.model.sizes))
     table = Table(
         *names("planner"),
         *figures("epoch", "time\n(s)", "samples/s", "comm.\nshare", "loss", "test\naccuracy", no_wrap=True),
         *names("verdict"),
-        title=f"perceptron {layers}, {task.gradient_bytes / 1e3:.1f} kB of gradients\n{task.workers} workers with "
+        title=f"{task.model.name}, {task.gradient_bytes / 1e3:.1f} kB of gradients\n{task.workers} workers with "
         f"batches of {task.recipe.batch}, {task.iterations_per_epoch} iterations per epoch",
         **NARROW,
     )

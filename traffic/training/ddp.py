@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.planner.core.problem import Job
-from inakit.topo.errors import MachineError, RunError
+from inakit.topo.errors import InputError, MachineError, RunError
 from inakit.traffic.sockets.ports import FloatArray
 from inakit.traffic.training.exchange import Exchange, Member
-from inakit.traffic.training.training_task import History, Mean, Recipe, Samples, TrainingTask, rounded_mean
+from inakit.traffic.training.neural_nets import Perceptron, Samples
+from inakit.traffic.training.training_task import History, Mean, Recipe, TrainingTask, rounded_mean
 
 try:
     import torch
@@ -68,7 +69,9 @@ def sum_in_network(state: Buckets, bucket: dist.GradBucket) -> torch.futures.Fut
 
 
 def module_of(task: TrainingTask) -> torch.nn.Sequential:
-    """The task's perceptron with its initial parameters."""
+    """The task's perceptron with its initial parameters. Raises `InputError` for another model."""
+    if not isinstance(task.model, Perceptron):
+        raise InputError("--filters: PyTorch trains perceptrons here; train a convolutional net with --framework numpy")
     modules: list[torch.nn.Module] = []
     for layer in task.model.layers(task.initial()):
         linear = torch.nn.Linear(len(layer) - 1, layer.shape[1])

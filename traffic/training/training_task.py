@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -18,7 +17,8 @@ from numpy.typing import NDArray
 from inakit.planner.core.problem import Job
 from inakit.topo.errors import InputError
 from inakit.traffic.endpoints.gradient import FixedPoint, exact_sum
-from inakit.traffic.sockets.ports import FloatArray, IntArray
+from inakit.traffic.sockets.ports import FloatArray
+from inakit.traffic.training.neural_nets import ConvolutionalNet, Model, Perceptron, Samples, accuracy
 
 # -- Pictures of the digits 0 to 9, drawn from a seed, as training data without a download.
 #
@@ -48,20 +48,6 @@ SHAPES = (
 """Rows of pixels, top to bottom."""
 
 
-@dataclass(frozen=True)
-class Samples:
-    """`pictures`, (samples, pixels), of the digits `labels`, (samples,)."""
-
-    pictures: FloatArray
-    labels: IntArray
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def __getitem__(self, chosen: IntArray | slice) -> Samples:
-        return Samples(self.pictures[chosen], self.labels[chosen])
-
-
 def draw_glyphs(count: int, seed: int) -> Samples:
     """Pictures of `count` digits, of all ten equally often, or one more often than others."""
     random = np.random.default_rng(seed)
@@ -78,77 +64,6 @@ def draw_glyphs(count: int, seed: int) -> Samples:
     return Samples(pictures.reshape(count, -1), labels)
 
 
-# -- A multi-layer perceptron in NumPy: ReLU between layers, softmax and cross-entropy at the end.
-#
-# All its parameters are one flat vector, the form in which a gradient is sent. A layer is a view of it, (inputs + 1,
-# outputs), whose last row has the biases.
-
-
-class Perceptron:
-    """A model whose layers, inputs and outputs included, have `sizes` units. Two layers make it softmax regression."""
-
-    def __init__(self, sizes: Sequence[int]) -> None:
-        self.sizes = tuple(sizes)
-        self.shapes = [(inputs + 1, outputs) for inputs, outputs in pairwise(sizes)]
-        self.parameters = sum(rows * columns for rows, columns in self.shapes)
-
-    def initial(self, seed: int) -> FloatArray:
-        """First parameters: weights of variance 2 / inputs, so that signals keep their size through ReLUs; biases 0."""
-        random, vector = np.random.default_rng(seed), np.zeros(self.parameters)
-        for layer in self.layers(vector):
-            layer[:-1] = random.normal(0, np.sqrt(2 / (len(layer) - 1)), layer[:-1].shape)
-        return vector
-
-    def layers(self, vector: FloatArray) -> list[FloatArray]:
-        """Views of the layers in a vector of parameters, or of their gradient."""
-        ends = np.cumsum([rows * columns for rows, columns in self.shapes])
-        return [piece.reshape(shape) for piece, shape in zip(np.split(vector, ends[:-1]), self.shapes, strict=True)]
-
-    def forward(self, vector: FloatArray, pictures: FloatArray) -> list[FloatArray]:
-        """The inputs of each layer, (samples, units), and finally the scores, (samples, classes)."""
-        *hidden, last = self.layers(vector)
-        values = [pictures]
-        for layer in hidden:
-            values.append(np.maximum(affine(layer, values[-1]), 0))
-        return [*values, affine(last, values[-1])]
-
-    def loss_and_gradient(self, vector: FloatArray, samples: Samples) -> tuple[float, FloatArray]:
-        """The mean cross-entropy over the samples, and its gradient by all parameters, (parameters,)."""
-        *values, scores = self.forward(vector, samples.pictures)
-        chances = softmax(scores)
-        own = np.arange(len(samples)), samples.labels
-        loss = -float(np.log(chances[own]).mean())
-        error = chances
-        error[own] -= 1
-        error /= len(samples)
-        gradient = np.empty_like(vector)
-        layers, by_layers = self.layers(vector), self.layers(gradient)
-        for number in reversed(range(len(layers))):
-            by_layers[number][:-1] = values[number].T @ error
-            by_layers[number][-1] = error.sum(axis=0)
-            if number:  # the inputs of this layer are outputs of a ReLU
-                error = error @ layers[number][:-1].T * (values[number] > 0)
-        return loss, gradient
-
-    def accuracy(self, vector: FloatArray, samples: Samples) -> float:
-        """The share of samples whose label has the highest score."""
-        scores = self.forward(vector, samples.pictures)[-1]
-        return float((scores.argmax(axis=1) == samples.labels).mean())
-
-
-def affine(layer: FloatArray, values: FloatArray) -> FloatArray:
-    """The outputs of a layer before its ReLU, (samples, outputs)."""
-    result: FloatArray = values @ layer[:-1] + layer[-1]
-    return result
-
-
-def softmax(scores: FloatArray) -> FloatArray:
-    """The probability of each class, (samples, classes), which is never exactly 0."""
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    chances: FloatArray = np.maximum(powers / powers.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    return chances
-
-
 # -- The task.
 
 TEST_SAMPLES = 512
@@ -159,8 +74,8 @@ TEST_SAMPLES = 512
 class Recipe:
     """Synchronous SGD with momentum, `batch` samples per worker and iteration, on `samples` training samples in all.
 
-    `hidden` are the units of the model's hidden layers. Gradient values beyond `clip` are cut to it. Raises
-    `InputError` for invalid values.
+    `hidden` are the units of the model's hidden layers; with `filters`, layers of so many filters stand before them.
+    Gradient values beyond `clip` are cut to it. Raises `InputError` for invalid values.
     """
 
     hidden: tuple[int, ...] = (256, 64)
@@ -171,13 +86,15 @@ class Recipe:
     clip: float = 1.0
     samples: int = 2048
     seed: int = 0
+    filters: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "samples"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} {getattr(self, name)}: at least 1 is expected")
-        if any(units < 1 for units in self.hidden):
-            raise InputError(f"hidden layers {self.hidden}: units are counted from 1, such as 256,64")
+        for name, layers in (("hidden layers", self.hidden), ("filters", self.filters)):
+            if any(units < 1 for units in layers):
+                raise InputError(f"{name} {layers}: they are counted from 1, such as 256,64")
         if not 0 < self.learning_rate < inf:
             raise InputError(f"learning rate {self.learning_rate}: more than 0 is expected, such as 0.2")
         if not 0 <= self.momentum < 1:
@@ -185,11 +102,11 @@ class Recipe:
 
 
 def parse_layers(text: str) -> tuple[int, ...]:
-    """The units of hidden layers in a text such as "256,64"; "" means none. Raises `InputError`."""
+    """The units or filters of layers in a text such as "256,64"; "" means none. Raises `InputError`."""
     try:
         return tuple(int(units) for units in text.split(",") if units.strip())
     except ValueError as error:
-        raise InputError(f"hidden layers '{text}': numbers of units are expected, such as 256,64") from error
+        raise InputError(f"layers '{text}': numbers of units or filters are expected, such as 256,64") from error
 
 
 class TrainingTask:
@@ -202,7 +119,11 @@ class TrainingTask:
         self.recipe, self.workers = recipe, workers
         self.training = draw_glyphs(recipe.samples, recipe.seed)
         self.test = draw_glyphs(TEST_SAMPLES, recipe.seed + 1)
-        self.model = Perceptron((SIDE * SIDE, *recipe.hidden, CLASSES))
+        self.model: Model = (
+            ConvolutionalNet(SIDE, recipe.filters, recipe.hidden, CLASSES)
+            if recipe.filters
+            else Perceptron((SIDE * SIDE, *recipe.hidden, CLASSES))
+        )
         self.fixed_point = FixedPoint.clipping_at(recipe.clip, workers)
         self.iterations_per_epoch = recipe.samples // workers // recipe.batch
         if not self.iterations_per_epoch:
@@ -262,7 +183,7 @@ class History:
 
     def accuracy(self, task: TrainingTask) -> FloatArray:
         """The share of correctly classified test samples, before training and after every epoch: (epochs + 1,)."""
-        return np.array([task.model.accuracy(parameters, task.test) for parameters in self.snapshots])
+        return np.array([accuracy(task.model, parameters, task.test) for parameters in self.snapshots])
 
 
 class Replica:

@@ -32,6 +32,7 @@ TrainedPlanners = Annotated[
 Epochs = Annotated[int, typer.Option(help="passes over the training data")]
 Batch = Annotated[int, typer.Option(help="samples per worker and iteration")]
 Hidden = Annotated[str, typer.Option(help="units of the model's hidden layers, separated by commas")]
+Filters = Annotated[str, typer.Option(help="filters of a convolutional net's layers; none: a perceptron")]
 Compute = Annotated[
     float, typer.Option(help="seconds that workers compute per iteration; 0: as measured on this machine")
 ]
@@ -46,12 +47,13 @@ def train(
     epochs: Epochs = 4,
     batch: Batch = 16,
     hidden: Hidden = "256,64",
+    filters: Filters = "",
     compute_s: Compute = 0.05,
     framework: FrameworkName = "numpy",
 ) -> None:
     """Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner."""
     chosen = fabric.choice(run.seed)
-    recipe = Recipe(parse_layers(hidden), epochs, batch, seed=run.seed)
+    recipe = Recipe(parse_layers(hidden), epochs, batch, seed=run.seed, filters=parse_layers(filters))
     problem, task = training_problem(build_problem(chosen, job.choice(run.seed)), recipe, compute_s)
     emulation = Emulation(
         problem,

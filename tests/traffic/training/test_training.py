@@ -17,10 +17,11 @@ from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints.gradient import INT32, FixedPoint, exact_sum
 from inakit.traffic.endpoints.streams import lay_out
 from inakit.traffic.measure.measured import Measured
+from inakit.traffic.training.neural_nets import ConvolutionalNet, Model, Perceptron
 from inakit.traffic.training.training_task import (
     CLASSES,
+    SIDE,
     DataParallel,
-    Perceptron,
     Recipe,
     TrainingTask,
     draw_glyphs,
@@ -106,9 +107,15 @@ def test_training_that_diverges_says_so(value: float) -> None:
         FixedPoint.clipping_at(1.0, 2).round(np.array([0.0, value]))
 
 
-@pytest.mark.parametrize("sizes", [(144, 10), (144, 7, 10), (144, 7, 5, 10)])
-def test_the_gradient_is_that_of_the_loss(sizes: tuple[int, ...]) -> None:
-    model, samples = Perceptron(sizes), draw_glyphs(20, 1)
+MODELS = [
+    *(Perceptron((SIDE * SIDE, *hidden, CLASSES)) for hidden in ((), (7,), (7, 5))),
+    *(ConvolutionalNet(SIDE, filters, (7,), CLASSES) for filters in ((3,), (3, 5))),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_the_gradient_is_that_of_the_loss(model: Model) -> None:
+    samples = draw_glyphs(20, 1)
     vector, direction = model.initial(3), np.random.default_rng(4).normal(size=model.parameters)
     step = 1e-6 * direction
     ahead, behind = (model.loss_and_gradient(vector + sign * step, samples)[0] for sign in (1, -1))
@@ -124,8 +131,9 @@ def test_every_worker_sees_every_sample_of_its_shard_once_in_an_epoch() -> None:
     assert not np.array_equal(task.batch(0, 0).pictures, task.batch(0, task.iterations_per_epoch).pictures)
 
 
-def test_it_learns() -> None:
-    task = TrainingTask(Recipe(hidden=(64,), epochs=6), 8)
+@pytest.mark.parametrize("filters", [(), (4, 8)])
+def test_it_learns(filters: tuple[int, ...]) -> None:
+    task = TrainingTask(Recipe(hidden=(64,), epochs=6, filters=filters), 8)
     before, *_, after = train_alone(task).accuracy(task)
     assert before < 2 / CLASSES
     assert after > 0.8
@@ -138,6 +146,8 @@ def test_it_learns() -> None:
         ({"momentum": 1.0}, "momentum 1.0"),
         ({"learning_rate": float("inf")}, "learning rate inf"),
         ({"hidden": (8, 0)}, "hidden layers"),
+        ({"filters": (8, 0)}, "filters"),
+        ({"filters": (8, 8, 8)}, "3 layers of filters"),
         ({"clip": 0.0}, "clip 0.0"),
         ({"batch": 100}, "400 samples for one iteration, there are 64"),
     ],
