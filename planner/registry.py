@@ -72,7 +72,10 @@ KIT: Mapping[str, Line] = {
     "random": Line("each task through one INA switch drawn at random (ARO's RANDOM)", "ecmp:plan_random"),
     "aggtree": Line("each flow by the least used uplink of its ToR (AggTree)", "ecmp:plan_aggtree"),
     "aggtree-balanced": Line("aggtree with the loads of all links of a path (ours)", "ecmp:plan_balanced"),
-    "goat": Line("sub-models, each summed by switches with memory for it (GOAT)", "goat.goat:plan", "GoatOptions"),
+    "goat": Line("goat-krgs, repaired and improved by a local search (ours)", "goat.goat:plan", "GoatOptions"),
+    "goat-krgs": Line(
+        "sub-models, each summed by switches with memory for it (GOAT)", "goat.goat:plan_krgs", "KrgsPlanOptions"
+    ),
     "grid": Line("an aggregator for each worker by linear program, summed once (GRID)", "grid:plan", "GridOptions"),
     "grid-capped": Line(
         "grid with a limit per switch; the rest is summed at the PS (GRID)", "grid:plan_capped", "GridOptions"

@@ -1,4 +1,5 @@
-"""GINA, the problem of GOAT's section III: its model, and KRGS, which decides where sub-models' gradients are summed.
+"""GINA, the problem of GOAT's section III, and two algorithms that decide where sub-models' gradients are summed: KRGS
+as printed, and ours, which repairs roundings of KRGS by a local search.
 
 Both objectives have one form: a byte of a worker's gradient costs `Costs.send`, a byte of a sum `Costs.forward`. Eq.
 (1) minimises the traffic. Eq. (4) maximises the traffic that aggregation saves; the paper claims that both are
@@ -196,7 +197,8 @@ def repair(gina: Gina, schedule: GradientSchedule, costs: Costs) -> GradientSche
     for s in range(gina.server):
         search.turn(search.made_room(s, ()))
     for _ in range(PASSES):  # every change that pays is made at once
-        if not [search.turn(change) for change in search.changes() if search.pays(change)]:
+        paid = [search.turn(change) for change in search.changes() if search.pays(change)]
+        if not paid and not [search.turn(change) for change in search.removals() if search.saves_nothing(change)]:
             break
     return search.schedule()
 
@@ -244,6 +246,13 @@ class LocalSearch:
             if g < h and s != t and not (self.x[g, t] or self.x[h, s]):
                 yield (g, s), (g, t), (h, t), (h, s)
 
+    def removals(self) -> Iterator[Change]:
+        yield from (((g, s),) for g, s in np.argwhere(self.x[:, : self.gina.server]).tolist())
+
+    def saves_nothing(self, change: Change) -> bool:
+        """Whether sums can be removed at no cost. They can hide that others in their place would save something."""
+        return self.gain(change) >= -self.least_gain
+
     def with_others_moved(self, change: Change) -> Change:
         """The change, and for each removed sum the best other switch with room, if it is better than none."""
         for g, s in change[1:]:
@@ -288,7 +297,7 @@ class LocalSearch:
         return GradientSchedule(x, y)
 
 
-# -- KRGS, GOAT's Algorithm 1: the relaxation of GINA, rounded at random twice, and then repaired.
+# -- KRGS, GOAT's Algorithm 1: the relaxation of GINA, rounded at random twice.
 #
 # The paper's k(g) is the rounded-down sum of x~; a sub-model has this number of knapsacks, and each chooses a switch.
 # Two places do not hold as printed. Line 17's probabilities can sum to more than 1 if a worker's switches of several
@@ -301,7 +310,7 @@ TINY = 1e-9
 
 @dataclass(frozen=True)
 class KrgsOptions:
-    """`roundings` are drawn and repaired, and the best is kept. `objective` is a name of `OBJECTIVES`."""
+    """`objective` is a name of `OBJECTIVES`. `schedule` repairs `roundings` of them and keeps the best."""
 
     seed: int = 0
     roundings: int = 10
@@ -315,8 +324,77 @@ class KrgsOptions:
             raise unknown_name("objective", self.objective, OBJECTIVES)
 
 
+def krgs(gina: Gina, options: KrgsOptions) -> tuple[GradientSchedule, Fractions]:
+    """Algorithm 1 as printed: one rounding of a vertex of the relaxation, and the vertex.
+
+    The paper relaxes Eq. (4), objective `saved`. Switches can exceed their memory (Theorem 6).
+    """
+    fractions, _, _ = solved(gina, OBJECTIVES[options.objective](gina), options.solver, relaxed=True)
+    return round_off(gina, fractions, np.random.default_rng(options.seed)), fractions
+
+
+def admitted(gina: Gina, schedule: GradientSchedule) -> GradientSchedule:
+    """The schedule with sums only where memory holds them, the first sub-models first; y stays."""
+    x = np.zeros_like(schedule.x)
+    room = gina.memory.copy()
+    for g, nodes in enumerate(schedule.y.T):
+        for s in np.unique(nodes):
+            x[g, s] = gina.sizes[g] <= room[s] * (1 + TINY)
+            room[s] -= gina.sizes[g] * x[g, s]
+    return GradientSchedule(x, schedule.y)
+
+
+@dataclass(frozen=True)
+class Overloads:
+    """The results of one rounding, relative to what is allowed or to the relaxation.
+
+    - `memory[s]`: the memory that a switch needs, over that which it has (Theorem 6)
+    - `switches[s]`: bytes that workers send to a switch, over those of the relaxation; 0 if it has none
+    - `server`: bytes that arrive at the PS, over those of the relaxation
+    - `traffic`: Eq. (1) over that of the relaxation (Theorem 7)
+    """
+
+    memory: FloatArray
+    switches: FloatArray
+    server: float
+    traffic: float
+
+
+def overloads(gina: Gina, options: KrgsOptions) -> Overloads:
+    """The overloads of one rounding by KRGS as printed, drawn by the options' seed."""
+    rounded, fractions = krgs(gina, options)
+    found = amounts(gina, rounded.x, (rounded.y[:, :, None] == np.arange(len(gina.memory))).astype(float))
+    relaxed = amounts(gina, fractions.x, fractions.y[gina.group_of])
+    ratios = [own / np.maximum(least, TINY) for own, least in zip(found[1:], relaxed[1:], strict=True)]
+    return Overloads(found[0] / gina.memory[:-1], ratios[0], float(ratios[1]), float(ratios[2]))
+
+
+def amounts(gina: Gina, x: NDArray[Any], y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The memory that sums need and the bytes that workers send, by switch; bytes at the PS; and Eq. (1)'s traffic.
+
+    `y[w, g, s]` is that of each worker, not of a group.
+    """
+    sent = np.einsum("wgs,g->ws", y, gina.sizes)
+    memory = gina.sizes @ x
+    links = np.where(sent > 0, gina.distance[gina.group_of], 0.0)
+    at_server = memory[:-1].sum() + sent[:, -1].sum()
+    return memory[:-1], sent.sum(axis=0)[:-1], at_server, (sent * links).sum() + memory @ gina.onward
+
+
+def theorem_6(gina: Gina) -> float:
+    """The factor by which a switch exceeds its memory with a probability of at most 1 / |S|, by Eqs. (16) to (18).
+
+    It is 2 (rho + 1), with the paper's rho = log |S| / nu + 2, or 1 where nu >= 3 log |S|.
+    """
+    count = np.log(gina.server)
+    nu = 2 * gina.memory[:-1].min() / gina.sizes.max()
+    return float(4 if nu >= 3 * count else 2 * (count / nu + 3))
+
+
 def schedule(gina: Gina, options: KrgsOptions) -> tuple[GradientSchedule, SolverOutcome]:
-    """A schedule within every switch's memory, and its gap to the relaxation."""
+    """Ours: roundings of KRGS, each repaired; the best schedule within every switch's memory, and its gap to the
+    relaxation.
+    """
     started = time.monotonic()
     costs = OBJECTIVES[options.objective](gina)
     fractions, bound = relax(gina, costs, options.solver)

@@ -1,7 +1,8 @@
-"""The planner `goat`: plans that pass every check, each gradient summed at most once, within every switch's memory."""
+"""`goat` and `goat-krgs`: plans that pass every check, gradients summed at most once, within every switch's memory."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import ROOT_LABEL, Plan, fragment_ranges
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.methods.goat.goat import GoatOptions, partition
+from inakit.planner.methods.goat.goat import GoatOptions, KrgsPlanOptions, cut, partition
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import fat_tree, goat_testbed, leaf_spine
@@ -33,7 +34,14 @@ def sized(problem: Problem) -> Problem:
 
 
 def planned(problem: Problem, **options: int) -> Plan:
-    plan = METHODS["goat"].plan(problem, GoatOptions(**options))  # type: ignore[arg-type]
+    return passed(problem, METHODS["goat"].plan(problem, GoatOptions(**options)))  # type: ignore[arg-type]
+
+
+def as_printed(problem: Problem, seed: int = 0, objective: str = "saved") -> Plan:
+    return passed(problem, METHODS["goat-krgs"].plan(problem, KrgsPlanOptions(seed=seed, objective=objective)))
+
+
+def passed(problem: Problem, plan: Plan) -> Plan:
     entries(problem, plan)
     return plan
 
@@ -57,10 +65,55 @@ def test_with_memory_for_the_gradient_nothing_is_left_to_the_ps(pipelines: int) 
     assert pipelines > 1 or unaggregated(plan) == 0
 
 
+def test_sub_models_that_no_switch_holds_are_cut() -> None:
+    """A sub-model has twelve fragments. The paper's algorithm takes sub-models as they are: nothing is summed."""
+    problem = goat_problem(slots=11)
+    assert unaggregated(as_printed(problem)) == pytest.approx(8)
+    plan = planned(problem)
+    assert sum(each.share for each in plan.trees) == pytest.approx(1)
+    assert sum(len(part) for part in fragment_ranges(problem, plan).values()) == FRAGMENTS
+    assert sum(a.slots for each in plan.trees for a in each.tree.aggregators) == 3 * 11
+
+
+def test_tensors_that_no_switch_holds_are_cut() -> None:
+    """AlexNet's largest layer has 62 % of its parameters, and each of the three switches holds 35 % of all."""
+    problem = goat_problem(slots=34)
+    of_layers = replace(problem, jobs=(replace(problem.jobs[0], model="alexnet"),))
+    assert max(partition("alexnet", FRAGMENTS, 8)) == 59
+    assert unaggregated(as_printed(of_layers)) > 4
+    assert unaggregated(planned(of_layers)) == 0
+
+
+def test_pieces_fill_what_the_switches_have() -> None:
+    assert cut([12, 5], [10, 8]) == [10, 2, 5]
+    assert cut([30, 5, 30], [10.5, 8]) == [10, 8, 12, 5, 30]
+    assert cut([12, 5], []) == cut([12, 5], [0, 0.5]) == [12, 5]
+
+
 def test_without_memory_all_goes_to_the_ps() -> None:
-    plan = planned(goat_problem(slots=FRAGMENTS // 8 - 1))
-    assert unaggregated(plan) == pytest.approx(8)
-    assert not any(each.tree.aggregators for each in plan.trees)
+    problem = goat_problem(slots=48)
+    without = replace(problem, fabric=with_ina(problem.fabric, ()))
+    for plan in (planned(without), as_printed(without)):
+        assert unaggregated(plan) == pytest.approx(8)
+        assert not any(each.tree.aggregators for each in plan.trees)
+
+
+@pytest.mark.parametrize("objective", ["saved", "traffic"])
+@pytest.mark.parametrize("pipelines", [1, 2])
+def test_as_printed_a_switch_without_memory_forwards_what_it_was_to_sum(objective: str, pipelines: int) -> None:
+    """The paper's roundings exceed memory; the gradients that a full switch gets pass it on their way to the PS."""
+    problem, passing = goat_problem(slots=30, pipelines=pipelines), 0
+    for seed in range(10):
+        plan = as_printed(problem, seed, objective)
+        assert plan.method == "goat-krgs"
+        held = Counter[tuple[str, int]]()
+        for each in plan.trees:
+            held.update({a.inp: a.slots for a in each.tree.aggregators})
+            ways = (branch.path for branch in each.tree.branches if branch.parent == ROOT_LABEL)
+            passing += any(len(path) > 4 for path in ways)
+        assert max(held.values()) <= 30
+        assert plan == replace(as_printed(problem, seed, objective), outcome=plan.outcome)
+    assert passing
 
 
 @pytest.mark.parametrize("fabric", [leaf_spine(4, 4, 4), fat_tree(4)], ids=lambda fabric: fabric.name)

@@ -20,15 +20,20 @@ from inakit.planner.methods.goat.krgs import (
     FloatArray,
     Fractions,
     Gina,
+    GradientSchedule,
     KrgsOptions,
+    admitted,
     fits,
     knapsacks,
+    krgs,
     optimum,
+    overloads,
     relax,
     repair,
     round_off,
     schedule,
     solved,
+    theorem_6,
     traffic,
     value,
 )
@@ -140,6 +145,83 @@ def test_roundings_are_as_frequent_as_theorem_6_counts_with() -> None:
     assert ((chance > 0.1) & (chance < 0.9)).any()
     found = np.mean([round_off(gina, fractions, draw).x[:, : gina.server] for _ in range(roundings)], axis=0)
     assert (abs(found - chance) <= 5 * np.sqrt(chance * (1 - chance) / roundings) + 1e-9).all()
+
+
+def fractional_rank(gina: Gina, fractions: Fractions) -> tuple[int, int]:
+    """The number of variables between their bounds, and the rank of the rows of Eq. (4) that hold with equality."""
+    (groups, models, nodes), tight = fractions.y.shape, 1e-7
+    x = {place: column for column, place in enumerate(product(range(models), range(nodes)))}
+    y = {place: len(x) + column for column, place in enumerate(product(range(groups), range(models), range(nodes)))}
+    values = np.concatenate([fractions.x.ravel(), fractions.y.ravel()])
+    rows = []
+    for w, g in product(range(groups), range(models)):
+        rows.append({y[w, g, s]: 1.0 for s in range(nodes)})
+        rows += [{y[w, g, s]: 1.0, x[g, s]: -1.0} for s in range(nodes)
+                 if abs(fractions.y[w, g, s] - fractions.x[g, s]) < tight]  # fmt: skip
+    rows += [{x[g, s]: 1.0 for s in range(nodes)} for g in range(models) if abs(fractions.x[g].sum() - 1) < tight]
+    rows += [{x[g, s]: gina.sizes[g] for g in range(models)} for s in range(nodes - 1)
+             if abs(gina.sizes @ fractions.x[:, s] - gina.memory[s]) < tight * gina.memory[s]]  # fmt: skip
+    matrix = np.zeros((len(rows), len(values)))
+    for number, row in enumerate(rows):
+        matrix[number, list(row)] = list(row.values())
+    between = (values > tight) & (values < 1 - tight)
+    return int(between.sum()), int(np.linalg.matrix_rank(matrix[:, between])) if between.any() else 0
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_krgs_as_printed_rounds_a_vertex(objective: str) -> None:
+    """At a vertex the rows that hold with equality determine all variables that are not at a bound of their own."""
+    fractional = 0
+    for seed in range(12):
+        gina = replace(drawn(seed), sizes=np.full(5, 4.0))
+        rounded, fractions = krgs(gina, KrgsOptions(seed, objective=objective))
+        between, rank = fractional_rank(gina, fractions)
+        assert between == rank, seed
+        fractional += between
+        again, _ = krgs(gina, KrgsOptions(seed, objective=objective))
+        assert (again.x == rounded.x).all() and (again.y == rounded.y).all()
+    assert fractional
+    joined, _ = relax(gina, traffic(gina), SOLVER)
+    assert np.subtract(*fractional_rank(gina, joined)) > 0
+
+
+def test_overloads_of_one_rounding() -> None:
+    """Each is a ratio to the memory, or to the relaxation; means over roundings keep to what the theorems' proofs use.
+
+    They use E[x^] <= 2 x~ and E[y^] <= 2 y~, so on average a switch has at most twice its memory and its traffic.
+    """
+    gina = drawn(3)
+    found = [overloads(gina, KrgsOptions(seed)) for seed in range(400)]
+    assert max(each.memory.max() for each in found) > 1
+    assert np.mean([each.memory for each in found], axis=0).max() <= 2
+    assert np.mean([each.switches for each in found], axis=0).max() <= 2.1
+    assert fmean(each.traffic for each in found) >= 1
+    assert fmean(each.server for each in found) >= 1
+    rounded, fractions = krgs(gina, KrgsOptions(7))
+    least = relax(gina, traffic(gina), SOLVER)[1]
+    one = overloads(gina, KrgsOptions(7))
+    assert one.traffic == pytest.approx(value(gina, rounded) / least)
+    assert one.memory == pytest.approx((gina.sizes @ rounded.x / gina.memory)[:-1])
+    s = int(fractions.y.sum(axis=(0, 1))[:-1].argmax())
+    sent = (gina.workers[:, None] * fractions.y[:, :, s]).sum(axis=0) @ gina.sizes
+    assert one.switches[s] == pytest.approx((rounded.y == s).sum(axis=0) @ gina.sizes / sent)
+
+
+def test_theorem_6_factor() -> None:
+    """The paper's own numbers (64 MB, sub-models of 2 MB, 20 switches) give 4; larger sub-models give more."""
+    twenty = Gina(
+        np.full(3, 2.0), np.append(np.full(20, 64.0), inf), np.ones(1, int), np.ones((1, 21)), np.eye(1, 21)[0]
+    )
+    assert theorem_6(twenty) == 4
+    assert theorem_6(replace(twenty, sizes=np.full(3, 64.0))) == pytest.approx(2 * log(20) / 2 + 6)
+
+
+def test_only_sums_that_fit_are_admitted() -> None:
+    gina = figure2()
+    crowded = GradientSchedule(np.array([[True, False, False, False]] * 3), np.zeros((4, 3), int))
+    kept = admitted(gina, crowded)
+    assert kept.x[:, 0].tolist() == [True, False, False]
+    assert (kept.y == crowded.y).all()
 
 
 @settings(max_examples=15, deadline=None)
