@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from math import inf
 from typing import Any, TypeVar
@@ -102,6 +102,9 @@ class Highs(highspy.Highs):
 
 # -- PuLP models: the solvers by name, and the meaning of their answers.
 
+AGREEMENT = 1e-5
+"""The relative difference up to which the optima of two solvers are equal."""
+
 PROVEN_GAP = 1e-6
 """A smaller relative gap is rounding: the solution is optimal."""
 
@@ -176,7 +179,13 @@ def solve(model: pulp.LpProblem, options: SolverOptions, remedy: str = "relax it
 
 
 def run(model: pulp.LpProblem, options: SolverOptions) -> SolverOutcome:
-    """Solve `model`; the outcome is optimal, feasible with its gap, infeasible, or an error."""
+    """Solve `model`; the outcome is optimal, feasible with its gap, infeasible, or an error.
+
+    Two solvers, such as `highs+cbc`, solve it one after the other; the solution is the first one's. Raises
+    `SolverError` if they contradict one another.
+    """
+    if "+" in options.solver:
+        return confirmed(model, options)
     solver = find_solver(options.solver)
     started = time.monotonic()
     try:
@@ -185,6 +194,29 @@ def run(model: pulp.LpProblem, options: SolverOptions) -> SolverOutcome:
         raise SolverError(f"model '{model.name}': {options.solver} failed: {error}") from error
     status, gap = judge(model, solver, options)
     return SolverOutcome(status, time.monotonic() - started, gap, options.solver)
+
+
+def confirmed(model: pulp.LpProblem, options: SolverOptions) -> SolverOutcome:
+    """The outcome of two solvers, which is optimal or infeasible only if both say so, with the same objective."""
+    first, _, second = options.solver.partition("+")
+    other = run(model, replace(options, solver=second))
+    its_value = objective_value(model)
+    own = run(model, replace(options, solver=first))  # the model keeps this solution
+    value = objective_value(model)
+    seconds, found = own.seconds + other.seconds, {own.status, other.status}
+    if found <= {OPTIMAL, INFEASIBLE}:
+        if len(found) == 2 or (own.status == OPTIMAL and abs(value - its_value) > AGREEMENT * max(1.0, abs(value))):
+            said = f"{first} says {own.status} ({value:g}), {second} {other.status} ({its_value:g})"
+            raise SolverError(f"model '{model.name}': {said}: neither is proven; report the problem, with its files")
+        return SolverOutcome(own.status, seconds, own.gap, options.solver)
+    if own.gap is None:
+        return SolverOutcome(ERROR, seconds, None, options.solver)
+    return SolverOutcome(FEASIBLE, seconds, max(own.gap, other.gap or 0.0), options.solver)
+
+
+def objective_value(model: pulp.LpProblem) -> float:
+    """The objective's value of a solved model; 0 for a model without objective or without solution."""
+    return 0.0 if model.objective is None else float(pulp.value(model.objective) or 0.0)
 
 
 def find_solver(name: str) -> Solver:

@@ -30,7 +30,14 @@ IN_NETWORK = "p4inc-aoi"
 def scaled(scheduling: Scheduling, schedule: Schedule, factor: float) -> tuple[Scheduling, Schedule]:
     """The problem with all rates and sizes multiplied by `factor`, so that all times stay the same."""
     center = scheduling.center
-    units = tuple(replace(unit, switch_bps=unit.switch_bps * factor) for unit in center.units)
+    units = tuple(
+        replace(
+            unit,
+            switch_bps=unit.switch_bps * factor,
+            nic_bps=None if unit.nic_bps is None else unit.nic_bps * factor,
+        )
+        for unit in center.units
+    )
     smaller = replace(center, units=units, port_bps=center.port_bps * factor, step_bps=center.step_bps * factor)
     jobs = tuple(replace(job, gradient_bytes=round(job.gradient_bytes * factor)) for job in scheduling.jobs)
     slots = tuple(
@@ -43,10 +50,9 @@ def scaled(scheduling: Scheduling, schedule: Schedule, factor: float) -> tuple[S
 def fabric_of(center: DataCenter) -> Fabric:
     """Every unit with its servers, and an optical link for every possible circuit.
 
-    In the data centre only the switches limit the bandwidth of servers (Eq. 5), so every server's link has at least the
-    bandwidth of its switch.
+    Where servers' links do not limit, every link has the bandwidth of its switch (Eq. 5).
     """
-    pools = {unit.name: Pool(unit.servers, unit.switch_bps) for unit in center.units}
+    pools = {unit.name: Pool(unit.servers, unit.nic_bps or unit.switch_bps) for unit in center.units}
     return joined_units(f"aoi-{len(pools)}", pools, combinations(pools, 2), center.port_bps)
 
 

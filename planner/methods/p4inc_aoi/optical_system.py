@@ -24,6 +24,10 @@ class Unit:
 
     `switch_bps` is the total rate of all its ports to servers, up and down together; `inc_jobs` of its jobs can use INC
     at a time, each with an equal part of `aggregator_slots`.
+
+    A server has `gpus` GPUs, each for one worker at a time, with an equal part of the server's link of `nic_bps` in
+    each direction; None is a link that never limits. A PS needs a server, and its link, for itself. In a unit without
+    GPUs servers run PSs only. The paper's equations have neither limit; its text has both (sections III and VII-B).
     """
 
     name: str
@@ -32,13 +36,36 @@ class Unit:
     switch_bps: float  # B_PDP
     inc_jobs: int  # N_INC
     aggregator_slots: int = 512
+    gpus: int = 1
+    nic_bps: float | None = None
+
+    @property
+    def places(self) -> int:
+        """The servers, in parts that one worker takes."""
+        return self.servers * self.server_places
+
+    @property
+    def server_places(self) -> int:
+        """The parts of a server, all of which a PS takes: one for each GPU."""
+        return max(1, self.gpus)
+
+    @property
+    def worker_bps(self) -> float:
+        """The highest rate of a worker: its GPU's part of the server's link."""
+        return inf if self.nic_bps is None else self.nic_bps / self.server_places
+
+    @property
+    def ps_bps(self) -> float:
+        """The highest rate at which a PS receives: the server's link."""
+        return inf if self.nic_bps is None else self.nic_bps
 
 
 @dataclass(frozen=True)
 class DataCenter:
     """The units, a port's rate B_port (bit/s), the time of a reconfiguration epsilon and of a slot Delta t (s).
 
-    Bandwidth is granted to a worker in steps of `step_bps` (delta B of Algorithm 2).
+    Bandwidth is granted to a worker in steps of `step_bps` (delta B of Algorithm 2). `inc_across` says whether a switch
+    may sum for a job with workers in other units too, as Eqs. (2) to (4) allow and section VI-A does not.
     """
 
     units: tuple[Unit, ...]
@@ -46,6 +73,7 @@ class DataCenter:
     reconfiguration_s: float
     slot_s: float
     step_bps: float
+    inc_across: bool = True
 
     def __post_init__(self) -> None:
         """Raise `InputError` unless names are unique and all numbers are in range."""
@@ -53,8 +81,10 @@ class DataCenter:
             if count > 1:
                 raise InputError(f"unit '{name}' is given {count} times: every unit needs its own name")
         for unit in self.units:
-            for key in ("servers", "optical_ports", "switch_bps", "inc_jobs", "aggregator_slots"):
+            for key in ("servers", "optical_ports", "switch_bps", "inc_jobs", "aggregator_slots", "gpus"):
                 require(f"unit '{unit.name}': {key}", getattr(unit, key))
+            if unit.nic_bps is not None:
+                require(f"unit '{unit.name}': nic_bps", unit.nic_bps, above=0)
         for key in ("port_bps", "slot_s", "step_bps"):
             require(key, getattr(self, key), above=0)
         require("reconfiguration_s", self.reconfiguration_s)
@@ -67,6 +97,14 @@ class DataCenter:
     @cached_property
     def index(self) -> dict[str, int]:
         return {unit.name: place for place, unit in enumerate(self.units)}
+
+    def unit(self, name: str) -> Unit:
+        """The unit of that name."""
+        return self.units[self.index[name]]
+
+    def inc_units(self, job: PlacedJob) -> list[str]:
+        """The units that may sum for a job (L of Eq. 2)."""
+        return list(job.workers) if self.inc_across or job.home is not None else []
 
 
 @dataclass(frozen=True)
@@ -121,6 +159,26 @@ class PlacedJob:
             loads[self.server] += self.workers.get(self.server, 0)
         return {unit: load for unit, load in loads.items() if load}
 
+    def incast(self, inc: str | None) -> int:
+        """The rate at which the PS receives, in multiples of a worker's rate; 0 if a switch replaces it."""
+        if inc is not None and inc == self.home:
+            return 0
+        local = 1 if inc == self.server else self.workers.get(self.server, 0)
+        return local + sum(weight for _, weight in self.flows(inc))
+
+    def most_bps(self, center: DataCenter, inc: str | None) -> float:
+        """The highest rate of a worker that the links of the servers allow: of the workers', and of the PS's."""
+        incast = self.incast(inc)
+        own = min(center.unit(unit).worker_bps for unit in self.workers)
+        return min(own, center.unit(self.server).ps_bps / incast) if incast else own
+
+    def places(self, center: DataCenter, inc: str | None) -> dict[str, int]:
+        """The parts of servers that the job takes in each unit while it runs: for its workers, and for its PS."""
+        found = Counter(self.workers)
+        if self.incast(inc):
+            found[self.server] += center.unit(self.server).server_places
+        return found
+
 
 @dataclass(frozen=True)
 class Scheduling:
@@ -156,19 +214,32 @@ def check_job(center: DataCenter, job: PlacedJob) -> None:
         if unit not in center.index:
             raise InputError(f"{name}: unit '{unit}' is not in the data centre: choose from {', '.join(center.index)}")
     for unit, workers in job.workers.items():
-        servers = center.units[center.index[unit]].servers
-        if not 1 <= workers <= servers:
+        gpus = center.unit(unit).servers * center.unit(unit).gpus
+        if not 1 <= workers <= gpus:
             raise InputError(
-                f"{name}: {workers} workers in unit '{unit}', constraint 'servers': 1 to {servers} are expected"
+                f"{name}: {workers} workers in unit '{unit}', constraint 'servers': 1 to {gpus} are expected, "
+                "each on a GPU"
             )
     if not job.workers:
         raise InputError(f"{name} has no worker: it needs at least one")
+    if not any(fits_alone(center, job, inc) for inc in (None, *center.inc_units(job))):
+        raise InputError(
+            f"{name}, constraint 'servers': unit '{job.server}' has no server for the PS beside the job's workers; "
+            "give the unit one more server"
+        )
     if job.kind not in KINDS:
         raise InputError(f"{name}: kind '{job.kind}': choose from {', '.join(KINDS)}")
     require(f"{name}: gradient_bytes", job.gradient_bytes, above=0)
     require(f"{name}: iterations", job.iterations, above=0)
     for key in ("update_s", "compute_s", "arrival"):
         require(f"{name}: {key}", getattr(job, key))
+
+
+def fits_alone(center: DataCenter, job: PlacedJob, inc: str | None) -> bool:
+    """Whether the units have the servers for a job that runs alone."""
+    if inc is not None and not center.unit(inc).inc_jobs:
+        return False
+    return all(count <= center.unit(unit).places for unit, count in job.places(center, inc).items())
 
 
 def require(what: str, value: float, above: float = -inf) -> None:

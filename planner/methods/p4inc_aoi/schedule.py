@@ -183,6 +183,8 @@ class JobProgress:
 # | constraint | says |
 # |---|---|
 # | placement (2) | a job uses INC in one unit that has workers of the job |
+# | servers | no server runs more workers than it has GPUs, and a PS has a server for itself |
+# | server links | workers and PSs stay within their servers' links |
 # | INC capacity (3) | no switch sums for more jobs at a time than it can |
 # | switch bandwidth (5) | the traffic of a unit's servers stays within the switch's bandwidth |
 # | circuits (6) | a circuit joins two units of the data centre, once, by at least one connection |
@@ -199,8 +201,11 @@ def check(problem: Scheduling, schedule: Schedule) -> None:
     jobs = problem.job_of
     for number, unit in schedule.inc.items():
         expect("placement (2)", number in jobs, f"job {number}, which uses INC, is not a job of the problem")
-        here = unit in jobs[number].workers
-        expect("placement (2)", here, f"job {number} uses INC in unit '{unit}', where it has no worker")
+        here = unit in problem.center.inc_units(jobs[number])
+        why = (
+            "has no worker" if unit not in jobs[number].workers else "has not all workers, as this data centre demands"
+        )
+        expect("placement (2)", here, f"job {number} uses INC in unit '{unit}', where it {why}")
     for number, slot in enumerate(schedule.slots):
         check_slot(problem, schedule, number, slot)
     served = Counter(grant.job for slot in schedule.slots for grant in slot.grants)
@@ -218,6 +223,7 @@ def check(problem: Scheduling, schedule: Schedule) -> None:
 def check_slot(problem: Scheduling, schedule: Schedule, number: int, slot: Slot) -> None:
     """Check that a slot serves jobs of the problem, each once, at finite rates above 0, within all capacities."""
     sums: Counter[str] = Counter()
+    seated: Counter[str] = Counter()
     carried: defaultdict[str, float] = defaultdict(float)
     exchanged: defaultdict[UnitPair, float] = defaultdict(float)
     for grant in slot.grants:
@@ -228,6 +234,9 @@ def check_slot(problem: Scheduling, schedule: Schedule, number: int, slot: Slot)
         job, inc = problem.job_of[grant.job], schedule.inc.get(grant.job)
         if inc is not None:
             sums[inc] += 1
+        seated.update(job.places(problem.center, inc))
+        linked = f"bit/s of a worker of job {grant.job} in slot {number}"
+        within("server links", linked, grant.rate_bps, job.most_bps(problem.center, inc))
         for name, weight in job.switch_loads(inc).items():
             carried[name] += weight * grant.rate_bps
         for name, weight in job.flows(inc):
@@ -244,6 +253,7 @@ def check_slot(problem: Scheduling, schedule: Schedule, number: int, slot: Slot)
     for unit in problem.center.units:
         where = f"of unit '{unit.name}' in slot {number}"
         within("ports (6)", f"connections {where}", used[unit.name], unit.optical_ports)
+        within("servers", f"parts of servers taken {where}", seated[unit.name], unit.places)
         within("INC capacity (3)", f"jobs that use INC {where}", sums[unit.name], unit.inc_jobs)
         within("switch bandwidth (5)", f"bit/s {where}", carried[unit.name], unit.switch_bps)
     for units, load in exchanged.items():
@@ -266,7 +276,7 @@ def expect(constraint: str, holds: bool, what: str) -> None:
 #
 #     version: 1
 #     center:
-#       units: [{name: unit1, servers: 4, optical_ports: 8, switch_bps: 2.56e11, inc_jobs: 4}]
+#       units: [{name: unit1, servers: 4, optical_ports: 8, switch_bps: 2.56e11, inc_jobs: 4, nic_bps: 4.0e10}]
 #       port_bps: 4.0e10           # also: reconfiguration_s, slot_s, step_bps
 #     jobs:
 #       - {number: 1, workers: {unit1: 2}, server: unit1, gradient_bytes: 102000000}

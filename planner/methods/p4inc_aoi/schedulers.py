@@ -240,11 +240,12 @@ class SlotSimulation:
     def arrive(self, job: PlacedJob) -> Active:
         """A newly arrived job, with the largest step of bandwidth that fits it."""
         step_bps, alone = self.center.step_bps, SlotResources(self.center, self.fixed)
-        for shape in (JobShape(job, unit) for unit in (None, *job.workers)):
-            if alone.most_bps(shape, step_bps) > 0:
-                while not alone.fits(shape, step_bps):
+        for shape in reversed(shapes(self.center, job)):
+            if rate_in(alone, shape, step_bps) > 0:
+                while step_bps > shape.most_bps or not alone.fits(shape, step_bps):
                     step_bps /= 2
-                return Active(job, JobShape(job, None), JobProgress(self.center, job, None), step_bps)
+                unserved = JobShape(self.center, job, None)
+                return Active(job, unserved, JobProgress(self.center, job, None), step_bps)
         raise cannot_start(job)
 
     def slot(self, number: int) -> Slot:
@@ -253,6 +254,7 @@ class SlotSimulation:
         for one in self.active:
             if one.rate_bps:
                 self.resources.add(one.shape, one.rate_bps)
+                self.resources.seat(one.shape)
                 if one.shape.inc is not None:
                     self.resources.inc_jobs[one.shape.inc] -= 1
         self.policy(self)
@@ -286,14 +288,31 @@ class SlotSimulation:
 
     def serve(self, one: Active, unit: str | None) -> None:
         """Restart a job with INC in this unit, or without INC for None."""
-        one.shape, one.run = JobShape(one.job, unit), JobProgress(self.center, one.job, unit)
+        one.shape, one.run = JobShape(self.center, one.job, unit), JobProgress(self.center, one.job, unit)
 
     def use_inc(self, one: Active, unit: str | None) -> None:
         self.serve(one, unit)
         if unit is not None:
             self.resources.inc_jobs[unit] -= 1
 
+    def queue(self) -> list[Active]:
+        """The jobs that have not started and for whose workers GPUs are free, in the order of their arrival.
+
+        A job that finds too few GPUs waits, and later ones pass it.
+        """
+        free, found = dict(self.resources.places), []
+        for one in self.active:
+            workers = one.job.workers
+            if not one.rate_bps and all(free[unit] >= count for unit, count in workers.items()):
+                found.append(one)
+                for unit, count in workers.items():
+                    free[unit] -= count
+        return found
+
     def grant(self, one: Active, more_bps: float) -> None:
+        """Raise the rate of a job's workers; a job that begins takes its servers."""
+        if not one.rate_bps:
+            self.resources.seat(one.shape)
         self.resources.add(one.shape, more_bps)
         one.rate_bps += more_bps
 
@@ -306,8 +325,8 @@ class SlotSimulation:
 def cannot_start(job: PlacedJob) -> PlanError:
     """Build the error for a job that cannot transfer even alone."""
     return PlanError(
-        f"constraints 'ports (6)' and 'switch bandwidth (5)': job {job.number} cannot transfer, not even alone; "
-        f"give {', '.join(dict.fromkeys((*job.workers, job.server)))} more optical ports, or more bandwidth"
+        f"constraints 'ports (6)', 'switch bandwidth (5)' and 'servers': job {job.number} cannot transfer, not even "
+        f"alone; give {', '.join(dict.fromkeys((*job.workers, job.server)))} more optical ports, bandwidth, or servers"
     )
 
 
@@ -331,7 +350,7 @@ class TimeWindow:
     def __call__(self, now: SlotSimulation) -> None:
         """Grant INC by matching to jobs that have not started, then bandwidth port by port, the busiest first (16)."""
         if self.inc:
-            waiting = {one.job.number: one for one in now.active if not one.rate_bps}
+            waiting = {one.job.number: one for one in now.queue() if now.center.inc_units(one.job)}
             found = assign_inc([one.job for one in waiting.values()], now.resources.inc_jobs)
             for number, unit in found.items():
                 now.use_inc(waiting[number], unit)
@@ -357,7 +376,10 @@ class TimeWindow:
             place = latest[0][1]
             one = jobs[place]
             enough = not self.fill and one.rate_bps > 0 and now.steps_to_finish(one) <= 0
-            enough = enough or one.rate_bps + one.step_bps > self.limit_bps * (1 + ROUNDING)
+            limit_bps = (
+                min(self.limit_bps, one.shape.most_bps) if one.rate_bps or now.resources.has_places(one.shape) else 0
+            )
+            enough = enough or one.rate_bps + one.step_bps > limit_bps * (1 + ROUNDING)
             if enough or not now.resources.fits(one.shape, one.step_bps):
                 heappop(latest)
                 continue
@@ -384,15 +406,15 @@ class FirstCome:
             if one.rate_bps:
                 continue
             if self.inc:
-                free = [unit for unit in one.job.workers if now.resources.inc_jobs[unit] > 0]
+                free = [unit for unit in now.center.inc_units(one.job) if now.resources.inc_jobs[unit] > 0]
                 now.use_inc(one, max(free, key=lambda unit: saved_bits(one.job, unit), default=None))
             useful = inf if self.fill else max(1.0, np.ceil(now.steps_to_finish(one)))
             steps = now.resources.steps(one.shape, one.step_bps, min(useful, self.limit_bps / one.step_bps))
-            if steps:
+            if steps and now.resources.has_places(one.shape):
                 now.grant(one, steps * one.step_bps)
             elif one.shape.inc is not None:
                 now.resources.inc_jobs[one.shape.inc] += 1
-            if self.strict and not steps:
+            if self.strict and not one.rate_bps:
                 break
 
 
@@ -448,7 +470,7 @@ class Packing:
     def add(self, job: PlacedJob) -> None:
         """Put a job where it ends first. Raises `PlanError` if it cannot transfer."""
         best: PackedJob | None = None
-        for shape in shapes(job):
+        for shape in shapes(self.center, job):
             limit = inf if best is None else best.end_s
             for place in self.candidates(shape, limit):
                 if best is None or place.rank < best.rank:
@@ -458,6 +480,7 @@ class Packing:
         for number, rate in enumerate(best.rates_bps, start=best.start):
             resources = self.slot(number)
             resources.add(best.shape, rate)
+            resources.seat(best.shape)
             if best.shape.inc is not None:
                 resources.inc_jobs[best.shape.inc] -= 1
         self.places[job.number] = best
@@ -522,15 +545,15 @@ class Packing:
 
 
 def rate_in(resources: SlotResources, shape: JobShape, wanted_bps: float) -> float:
-    """The rate in bit/s that a worker can have in a slot, at most `wanted_bps`."""
-    if shape.inc is not None and not resources.inc_jobs[shape.inc]:
+    """The rate in bit/s that a worker of a job that is not in the slot yet can have there, at most `wanted_bps`."""
+    if (shape.inc is not None and not resources.inc_jobs[shape.inc]) or not resources.has_places(shape):
         return 0.0
     return resources.most_bps(shape, wanted_bps)
 
 
-def shapes(job: PlacedJob) -> list[JobShape]:
-    """The ways to serve a job: with INC in any of its units, and without."""
-    return [JobShape(job, unit) for unit in (*job.workers, None)]
+def shapes(center: DataCenter, job: PlacedJob) -> list[JobShape]:
+    """The ways to serve a job: with INC in any unit that may sum for it, and without."""
+    return [JobShape(center, job, unit) for unit in (*center.inc_units(job), None)]
 
 
 def done_s(center: DataCenter, shape: JobShape, slots: int) -> float:
@@ -565,7 +588,7 @@ def earliest_s(problem: Scheduling) -> float:
         rate = rate_in(SlotResources(center), shape, inf)
         return done_s(center, shape, shape.job.arrival + slots_at(center, shape, rate)) if rate > 0 else inf
 
-    return max(min(map(alone_s, shapes(job))) for job in problem.jobs)
+    return max(min(map(alone_s, shapes(center, job))) for job in problem.jobs)
 
 
 def slots_at(center: DataCenter, shape: JobShape, rate_bps: float) -> int:

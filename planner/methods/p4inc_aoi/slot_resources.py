@@ -20,8 +20,18 @@ ROUNDING = 1e-9
 class JobShape:
     """The resources of a job at a worker's rate of 1, if unit `inc`, or none, sums for it."""
 
+    center: DataCenter
     job: PlacedJob
     inc: str | None
+
+    @cached_property
+    def most_bps(self) -> float:
+        """The highest rate of a worker that the servers' links allow."""
+        return self.job.most_bps(self.center, self.inc)
+
+    @cached_property
+    def places(self) -> tuple[tuple[str, int], ...]:
+        return tuple(self.job.places(self.center, self.inc).items())
 
     @cached_property
     def flows(self) -> tuple[tuple[UnitPair, int], ...]:
@@ -35,7 +45,8 @@ class JobShape:
 class SlotResources:
     """The resources of a slot, to which the rates of jobs are added. `fixed` are circuits that never change.
 
-    `ports`, `switch_bps` and `inc_jobs` remain at each unit; `traffic_bps` is in use between two units.
+    `ports`, `switch_bps`, `places` of servers and `inc_jobs` remain at each unit; `traffic_bps` is in use between two
+    units.
     """
 
     def __init__(self, center: DataCenter, fixed: Mapping[UnitPair, int] | None = None) -> None:
@@ -43,6 +54,7 @@ class SlotResources:
         self.ports = {unit.name: unit.optical_ports for unit in center.units}
         self.switch_bps = {unit.name: unit.switch_bps * (1 + ROUNDING) for unit in center.units}
         self.inc_jobs = {unit.name: unit.inc_jobs for unit in center.units}
+        self.places = {unit.name: unit.places for unit in center.units}
         self.traffic_bps: dict[UnitPair, float] = {}
 
     def ports_for(self, bps: float) -> int:
@@ -76,6 +88,15 @@ class SlotResources:
                     found[unit] += more
         return found
 
+    def has_places(self, shape: JobShape) -> bool:
+        """Whether servers for a job's workers and its PS are free."""
+        return all(self.places[unit] >= count for unit, count in shape.places)
+
+    def seat(self, shape: JobShape) -> None:
+        """Take the servers of a job's workers and of its PS."""
+        for unit, count in shape.places:
+            self.places[unit] -= count
+
     def add(self, shape: JobShape, rate_bps: float) -> None:
         """Raise the rate of every worker of a job by `rate_bps`, which may be negative."""
         for unit, count in self.more_ports(shape, rate_bps).items():
@@ -88,6 +109,7 @@ class SlotResources:
     def steps(self, shape: JobShape, step_bps: float, most: float) -> int:
         """The number of steps of bandwidth that fit, up to `most`, found by bisection."""
         bound = min(self.switch_bps[unit] / weight / step_bps for unit, weight in shape.loads)
+        bound = min(bound, shape.most_bps * (1 + ROUNDING) / step_bps)
         low, high = 0, max(0, int(min(bound, most)))
         while low < high:
             middle = (low + high + 1) // 2
@@ -103,7 +125,7 @@ class SlotResources:
         The rate is exact, so that a job has no data left over when its slots end.
         """
         bound = min(self.switch_bps[unit] / weight for unit, weight in shape.loads)
-        most = max(0.0, min(bound, wanted_bps))
+        most = max(0.0, min(bound, shape.most_bps, wanted_bps))
         if self.has_ports(shape, most):
             return most
         rates = sorted({0.0, *(rate for rate in self.filling_bps(shape) if rate < most)})

@@ -9,6 +9,7 @@ import pytest
 from installed_solvers import each_solver, installed
 
 from inakit.planner.core.plan import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
+from inakit.planner import solvers
 from inakit.planner.solvers import find_solver, proven_gap, run, solve
 from inakit.topo.errors import InputError, MachineError, SolverError
 
@@ -111,6 +112,21 @@ def test_the_relaxation_bounds_what_a_silent_solver_found() -> None:
     assert [variable.varValue for variable in model.variables()] == values
     model.solve(pulp.HiGHS(mip=False, msg=False))
     assert gap == pytest.approx((pulp.value(model.objective) - found) / found)
+
+
+def test_two_solvers_confirm_an_optimum_or_contradict_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not installed("cbc"):
+        pytest.skip("cbc is not installed")
+    both = SolverOptions("highs+cbc", time_limit_s=30)
+    outcome = run(knapsack(12), both)
+    assert (outcome.status, outcome.solver) == (OPTIMAL, "highs+cbc")
+    infeasible = pulp.LpProblem("nothing", pulp.LpMinimize)
+    infeasible += infeasible.add_variable("x", 0, 1) >= 2
+    assert run(infeasible, both).status == INFEASIBLE
+    cbc = find_solver("cbc")
+    monkeypatch.setattr(solvers, "judge", lambda _, solver, __: (INFEASIBLE, None) if solver is cbc else (OPTIMAL, 0.0))
+    with pytest.raises(SolverError, match=r"highs says optimal .* cbc infeasible"):
+        run(knapsack(12), both)
 
 
 def test_unknown_and_missing_solvers_are_refused() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
+
 from hypothesis import strategies as st
 
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
@@ -25,6 +28,9 @@ def problems(draw: st.DrawFn, most_jobs: int = 6) -> Scheduling:
     found = center(
         draw(st.integers(3, 4)), draw(st.integers(2, 3)), draw(st.integers(0, 2)), draw(st.sampled_from((0.0, 0.125)))
     )
+    nic_bps = draw(st.sampled_from((None, None, 8 * GIGA, 3 * GIGA)))
+    units = tuple(replace(unit, gpus=draw(st.integers(1, 2)), nic_bps=nic_bps) for unit in found.units)
+    found = replace(found, units=units, inc_across=draw(st.booleans()))
     names = [unit.name for unit in found.units]
     jobs = []
     for number in range(1, draw(st.integers(1, most_jobs)) + 1):
@@ -38,3 +44,28 @@ def problems(draw: st.DrawFn, most_jobs: int = 6) -> Scheduling:
             )
         )  # fmt: skip
     return Scheduling(found, tuple(jobs))
+
+
+def small_problem(seed: int) -> Scheduling:
+    """One to three jobs on two or three units. With odd seeds servers' links, few servers and switches limit, too."""
+    draws = Random(seed)
+    limited = seed % 2 == 1
+    names = [f"u{number}" for number in range(draws.choice((2, 3)))]
+    units = tuple(
+        Unit(
+            name, draws.choice((3, 4, 8)) if limited else 8, draws.choice((1, 2)),
+            draws.choice((64, 20)) * GIGA if limited else 64 * GIGA, draws.choice((0, 1)),
+            nic_bps=draws.choice((None, 5 * GIGA, 8 * GIGA, 16 * GIGA)) if limited else None,
+        )
+        for name in names
+    )  # fmt: skip
+    across = draws.random() < 0.6 if limited else True
+    jobs = tuple(
+        PlacedJob(
+            number, {name: draws.randint(1, 2) for name in draws.sample(names, draws.choice((1, 1, 2)))},
+            draws.choice(names), draws.choice((125, 250, 500, 875, 1000, 1250, 1625)) * 10**6,
+            draws.choice((0.0, 0.25, 2.3)), draws.choice((0, 0, 1)),
+        )
+        for number in range(1, draws.choice((1, 2, 3)) + 1)
+    )  # fmt: skip
+    return Scheduling(DataCenter(units, 8 * GIGA, draws.choice((0.0, 0.125, 0.2)), 1.0, 2 * GIGA, across), jobs)
