@@ -8,8 +8,8 @@ import pulp
 import pytest
 from installed_solvers import each_solver, installed
 
-from inakit.planner.core.plan import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
 from inakit.planner import solvers
+from inakit.planner.core.plan import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
 from inakit.planner.solvers import find_solver, proven_gap, run, solve
 from inakit.topo.errors import InputError, MachineError, SolverError
 
