@@ -4,8 +4,10 @@ Nie et al., INARouting: Efficient Multi-Job Routing Optimization for Hierarchica
 those of the public code. A job with several parameter servers (PSs) is several tasks here. The rates of a plan are
 max-min fair, as the paper's evaluation has them, and a job's gradient is split in proportion to its tasks' rates.
 
-The model counts the load of a switch by the rate of its sum, for switches with one pipeline. The kit counts the input
-of aggregators, pipeline by pipeline. Rates follow from the trees by the kit's counts, so plans keep every capacity.
+The published model has switches with one pipeline; here each pipeline sums only what arrives in it, up to the bits of a
+slot. The model counts the load of a switch by the rate of its sums, which is never more than the input of aggregators,
+which the kit counts. Rates and gaps of plans follow from the trees by the kit's counts: a plan is optimal only if they
+give it the best total of the model.
 """
 
 from __future__ import annotations
@@ -18,32 +20,33 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pulp
 from numpy.typing import NDArray
 
 from inakit.planner.core import fair_rates
-from inakit.planner.core.loads import aggregated_flows, flow_counts
+from inakit.planner.core.loads import aggregated_flows, flow_counts, summed_flows
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.slots import Resource, most_children, resource_bps
 from inakit.planner.solvers import proven, solve
-from inakit.planner.trees.from_paths import plan_from_paths, tree_from_paths
+from inakit.planner.trees.from_paths import plan_from_paths, sums_of, tree_from_paths
 from inakit.planner.trees.summed_once import SplitTask, split_equally
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- Routes of tasks as next hops, their use of links and switches, and the rates that fair shares give them.
 #
 # A task (a job with one of its parameter servers, PSs) has one next hop at every switch, so its routes form a tree, and
-# every INA switch where two of its flows meet sums them: INARouting's hierarchical aggregation. `usage` counts flows on
-# links, and 1 for a switch that sums.
+# every INA switch where two of its flows meet in a pipeline sums them: INARouting's hierarchical aggregation. `usage`
+# counts flows on links, and the sums of a switch.
 
-Resource = str | DirectedLink
-"""A switch that sums, by its name, or a directed link."""
 NextHops = dict[str, str]
 """The next hop of each switch that a task passes."""
+Flows = dict[str, dict[int, int]]
+"""By switch, the number of flows that arrive in each of its pipelines."""
 Usage = Mapping[Resource, float]
 
 
@@ -56,19 +59,48 @@ class SharedFabric:
 
     @cached_property
     def capacities_bps(self) -> dict[Resource, float]:
-        """The capacity of every directed link, and the rate at which every INA switch sums; infinite if it has no
-        limit.
+        """The capacity of every directed link, and the rate at which every INA switch and its pipelines sum; infinite
+        without a limit.
         """
-        found: dict[Resource, float] = {s.name: s.aggregation_rate_bps or inf for s in self.fabric.switches}
-        for link, capacity in self.fabric.capacities_bps.items():
-            found[link] = capacity
+        links: list[Resource] = [*self.fabric.capacities_bps]
+        inps = [(s.name, pipeline) for s in self.fabric.switches for pipeline in range(len(s.pipelines))]
+        switches = [switch.name for switch in self.fabric.switches]
+        return {resource: resource_bps(self.fabric, resource) for resource in (*switches, *links, *inps)}
+
+    @cached_property
+    def pipelines(self) -> dict[DirectedLink, int]:
+        """The pipeline in which packets of each link to a switch arrive."""
+        switches, links = self.fabric.switch_by_name, self.fabric.capacities_bps
+        return {(tail, head): self.fabric.ingress_pipeline(head, tail) for tail, head in links if head in switches}
+
+    @cached_property
+    def children(self) -> dict[str, int]:
+        """The number of flows that one aggregator of each switch sums; 1 if it cannot sum."""
+        ina = self.fabric.ina_names
+        return {s.name: most_children(self.fabric, s.name) if s.name in ina else 1 for s in self.fabric.switches}
+
+    def entering(self, task: SplitTask) -> Flows:
+        """The workers behind each pipeline of the task's ToRs."""
+        found: Flows = {}
+        for worker in task.job.workers:
+            self.send(found, 1, worker, self.fabric.tor_of(worker))
         return found
 
-    def entering(self, task: SplitTask) -> Counter[str]:
-        return Counter(self.fabric.tor_of(worker) for worker in task.job.workers)
+    def send(self, flows: Flows, count: int, node: str, peer: str) -> None:
+        """Add flows from a node to those that a switch gets; for a PS they are not counted."""
+        pipeline = self.pipelines.get((node, peer))
+        if pipeline is not None:
+            own = flows.setdefault(peer, {})
+            own[pipeline] = own.get(pipeline, 0) + count
 
-    def sums(self, node: str) -> bool:
-        return node in self.fabric.ina_names
+    def leaving(self, node: str, arrived: Mapping[int, int]) -> tuple[int, int]:
+        """The flows that leave a switch, and the sums among them, if it gets so many flows by pipeline."""
+        children = self.children[node]
+        leaving = sums = 0
+        for flows in arrived.values():
+            leaving += sums_of(flows, children)
+            sums += sums_of(flows - 1, children)  # a flow that is left over is forwarded
+        return leaving, sums if children > 1 else 0
 
 
 def shared_fabric(problem: Problem) -> SharedFabric:
@@ -89,16 +121,14 @@ def worker_paths(network: SharedFabric, task: SplitTask, hops: NextHops) -> list
 
 
 def usage(network: SharedFabric, task: SplitTask, hops: NextHops) -> Counter[Resource]:
-    """The usage of a task: its flows on every link, and 1 for every switch that sums it."""
+    """The usage of a task: its flows on every link, and the sums of every switch."""
     flows = network.entering(task)
     found: Counter[Resource] = Counter({(worker, network.fabric.tor_of(worker)): 1 for worker in task.job.workers})
     for node in farthest_first(task, hops, flows):
-        leaving = flows[node]
-        if leaving > 1 and network.sums(node):
-            found[node] += 1
-            leaving = 1
-        found[node, hops[node]] += leaving
-        flows[hops[node]] += leaving
+        found[node, hops[node]], sums = network.leaving(node, flows[node])
+        if sums:
+            found[node] = sums
+        network.send(flows, found[node, hops[node]], node, hops[node])
     return found
 
 
@@ -151,23 +181,24 @@ def certain_usage(network: SharedFabric, task: SplitTask) -> Usage:
     """The minimum usage of each resource by a task, counted like `usage`, over all choices of routes."""
     found: Counter[Resource] = Counter({(worker, network.fabric.tor_of(worker)): 1 for worker in task.job.workers})
     flows, last = network.entering(task), network.fabric.tor_of(task.server)
-    own, racks = flows[last], len(+flows)
-    for node in sorted(task.unfolded.next_hops, key=lambda node: -task.unfolded.rank[node])[:-1]:
-        if node == last and flows[last] == own and racks > bool(own):
-            flows[last] += 1  # from the other racks, by an unknown link
-        summed = flows[node] > 1 and network.sums(node)
-        found[node] += summed
+    own, racks = sum(flows.get(last, {}).values()), len(flows)
+    one_way = network.children[last] == 1 or len(network.fabric.switch_by_name[last].pipelines) == 1
+    switches = network.children.keys() & task.unfolded.next_hops
+    for node in sorted(switches, key=lambda node: -task.unfolded.rank[node]):
+        arrived = flows.setdefault(node, {})
+        if node == last and sum(arrived.values()) == own and racks > bool(own) and (one_way or not own):
+            arrived[0] = own + 1  # from the other racks, by an unknown link
+        leaving, found[node] = network.leaving(node, arrived)
         if len(hops := task.unfolded.next_hops[node]) == 1:
-            leaving = 1 if summed else flows[node]
             found[node, hops[0]] += leaving
-            flows[hops[0]] += leaving
+            network.send(flows, leaving, node, hops[0])
     return +found
 
 
 # -- INARouting's mixed-integer program, with the names of its published code, and its linear relaxation.
 #
 # For task j: x[j, l] = 1 if it uses link l, y[j, v] = 1 if it passes switch v, a[j, v] = 1 if switch v sums it,
-# lambda[j] is its rate. Rates are in units of the largest capacity.
+# lambda[j] is its rate. Rates are in units of the largest capacity. `in flow` is the number of flows that enter v.
 #
 #     maximise sum of lambda[j]
 #     out flow        sum of x[j, l] over links l out of v = y[j, v]
@@ -177,8 +208,13 @@ def certain_usage(network: SharedFabric, task: SplitTask) -> Usage:
 #
 # The published code gives the products of the last line to Gurobi. Here a count n[r] of at most N is written in
 # binaries u[r, 1] >= u[r, 2] >= ... that sum to n[r], and 1 / n = 1 - sum of u[r, i] / (i (i - 1)) over i >= 2 is
-# linear in them. In the relaxation that sum is its chord (n - 1) / N. A switch that cannot sum, which INARouting does
-# not have, passes on as many flows as enter: variables f[j, l] count them.
+# linear in them. In the relaxation that sum is its chord (n - 1) / N. Two kinds of switches, which INARouting does not
+# have, send several flows, which variables f[j, l] count: one that cannot sum sends as many as enter; one with several
+# pipelines, or with more flows than a slot has bits (K), sends s[j, v, p] flows of pipeline p, whose number of sums is
+# a[j, v, p]:
+#
+#     sums            (in flow of v, p) / K <= s[j, v, p] <= (in flow of v, p + K - 1) / K
+#     aggregation     2 a[j, v, p] <= in flow of v, p <= 1 + K a[j, v, p]
 
 VariableKey = tuple[int, Any]
 """A task's place, and a link or a switch."""
@@ -220,10 +256,10 @@ def build(network: SharedFabric, *, relaxed: bool = False, at_least_bps: float =
             for n in range(1, most):
                 program += u[n] <= u[n - 1], f"order_{number}_{n}"
             lost = pulp.lpSum(u[n - 1] * (1 / (n * (n - 1))) for n in range(2, most + 1))
-        for place, uses, _, _ in using:
+        for position, (place, uses, _, _) in enumerate(using):
             rate = model.rate[place]
             fair = capacity * (1 - lost) + rate.upBound * (1 - uses)
-            program += rate <= fair, f"fair_{number}_{place}"
+            program += rate <= fair, f"fair_{number}_{position}"
     total = pulp.lpSum(model.rate)
     program += total, "total_rate"
     program += total >= at_least_bps / unit * (1 - ROUNDING), "known_total"
@@ -246,10 +282,7 @@ def add_routes(
     entering = network.entering(task)
     links = list(task.unfolded.links(entering))
     access = [(worker, network.fabric.tor_of(worker)) for worker in task.job.workers]
-    inner = {head for _, head in links}
-    most = {
-        link: 1 if network.sums(link[0]) else len(access) if link[0] in inner else entering[link[0]] for link in links
-    }
+    arriving, limits, most = flow_limits(network, task, links)
 
     # Variables
     model.rate.append(program.add_variable(f"lambda_{place}", 0, min(b[link] for link in access) / model.unit_bps))
@@ -265,27 +298,88 @@ def add_routes(
 
     # Constraints
     for number, node in enumerate(dict.fromkeys(tail for tail, _ in links)):
-        name, workers = f"{place}_{number}", entering[node]
-        into = [link for link in links if link[1] == node]
+        name, workers = f"{place}_{number}", entering.get(node, {})
+        into = [link for found in arriving[node].values() for link in found]
         out = [link for link in links if link[0] == node]
-        entered = pulp.lpSum(flows[link] for link in into) + workers
         y = 1 if workers else program.add_variable(f"y_{name}", 0, 1, kind)
         program += pulp.lpSum(x[link] for link in out) == y, f"out_flow_{name}"
         for position, link in enumerate(into):
             program += x[link] <= y, f"in_flow_{name}_{position}"
-        program += pulp.lpSum(x[link] for link in into) + workers >= y, f"active_{name}"
-        if not network.sums(node):
-            program += pulp.lpSum(flows[link] for link in out) == entered, f"passes_on_{name}"
-        elif b[node] < inf:
-            model.a[place, node] = a = program.add_variable(f"a_{name}", 0, 1, kind)
-            limit = workers + sum(most[link] for link in into)
-            program += entered >= 2 * a, f"aggregation_needs_two_{name}"
-            program += entered <= 1 + limit * a, f"aggregation_of_two_{name}"
-            users[node].append((place, a, a, 1))
+        program += pulp.lpSum(x[link] for link in into) + sum(workers.values()) >= y, f"active_{name}"
+        arrivals = []
+        for p, own in arriving[node].items():
+            count = pulp.lpSum(flows[link] for link in own) + workers.get(p, 0)
+            arrivals.append(Arrivals(count, limits[node][p], network.children[node], [x[link] for link in own]))
+        if max(most[link] for link in out) > 1:
+            leaving = pulp.lpSum(add_sums(program, f"{name}_{p}", own, kind) for p, own in enumerate(arrivals))
+            program += pulp.lpSum(flows[link] for link in out) == leaving, f"passes_on_{name}"
+        several = [(p, arrived) for p, arrived in enumerate(arrivals) if arrived.most > 1]
+        if network.children[node] > 1 and several and b[node] < inf:
+            added = [add_aggregation(program, f"{name}_{p}", arrived, kind) for p, arrived in several]
+            model.a[place, node] = pulp.lpSum(a for _, a, _ in added)
+            users[node].extend((place, *each) for each in added)
     for link in access:
         users[link].append((place, 1, 1, 1))
     for link in links:
         users[link].append((place, x[link], flows[link], most[link]))
+
+
+def flow_limits(
+    network: SharedFabric, task: SplitTask, links: Sequence[DirectedLink]
+) -> tuple[dict[str, dict[int, list[DirectedLink]]], dict[str, dict[int, int]], dict[DirectedLink, int]]:
+    """The links into each pipeline of each switch, and the most flows of a task in each pipeline and on each link."""
+    entering, workers = network.entering(task), len(task.job.workers)
+    nodes = sorted({tail for tail, _ in links}, key=lambda node: -task.unfolded.rank[node])
+    arriving: dict[str, dict[int, list[DirectedLink]]] = {
+        node: {pipeline: [] for pipeline in entering.get(node, ())} for node in nodes
+    }
+    for tail, head in links:
+        if head in arriving:
+            arriving[head].setdefault(network.pipelines[tail, head], []).append((tail, head))
+    limits: dict[str, dict[int, int]] = {}
+    most: dict[DirectedLink, int] = {}
+    for node in nodes:
+        own = entering.get(node, {})
+        counts = {p: own.get(p, 0) + sum(most[link] for link in into) for p, into in arriving[node].items()}
+        limits[node] = {p: min(count, workers) for p, count in counts.items()}
+        leaving = min(network.leaving(node, limits[node])[0], workers)
+        most.update({link: leaving for link in links if link[0] == node})
+    return arriving, limits, most
+
+
+class Arrivals(NamedTuple):
+    """The flows of a task that enter one pipeline: their number, its maximum, those of a sum, and x of their links."""
+
+    count: Any
+    most: int
+    children: int
+    x: list[Any]
+
+
+def add_sums(program: pulp.LpProblem, name: str, arrived: Arrivals, kind: str) -> Any:
+    """The number of flows that leave a pipeline: all, or s of a switch that sums, which is added."""
+    if arrived.children == 1:
+        return arrived.count
+    children = min(arrived.children, arrived.most)
+    s = program.add_variable(f"s_{name}", 0, arrived.most, kind)
+    program += children * s >= arrived.count, f"sums_{name}"
+    program += children * s <= arrived.count + children - 1, f"no_more_sums_{name}"
+    for position, x in enumerate(arrived.x):
+        program += s >= x, f"sum_{name}_{position}"
+    return s
+
+
+def add_aggregation(program: pulp.LpProblem, name: str, arrived: Arrivals, kind: str) -> tuple[Any, Any, int]:
+    """Add a, the number of sums of a pipeline; whether there are any; a; and its maximum."""
+    children = min(arrived.children, arrived.most)
+    most = sums_of(arrived.most - 1, children)
+    uses = a = program.add_variable(f"a_{name}", 0, most, kind)
+    program += arrived.count >= 2 * a, f"aggregation_needs_two_{name}"
+    program += arrived.count <= 1 + children * a, f"aggregation_of_two_{name}"
+    if most > 1:
+        uses = program.add_variable(f"b_{name}", 0, 1, kind)
+        program += a <= most * uses, f"sums_somewhere_{name}"
+    return uses, a, most
 
 
 def extract(network: SharedFabric, model: RoutingModel) -> list[NextHops]:
@@ -315,7 +409,7 @@ def relax_and_round(network: SharedFabric, options: SolverOptions) -> tuple[list
         scores: dict[Resource, float] = {}  # for the links that the task can use and the switches that can sum it
         for variables in (model.x, model.a):
             for (owner, resource), variable in variables.items():
-                part = variable.varValue or 0.0
+                part = pulp.value(variable) or 0.0
                 if owner == place and (part > 0 or variables is model.x):
                     scores[resource] = network.capacities_bps[resource] * part / 2 ** taken[resource]
         chosen[place] = widest_tree(network, network.tasks[place], scores)
@@ -442,8 +536,7 @@ def plan(problem: Problem, options: Options) -> Plan:
     started = time.monotonic()
     network = shared_fabric(problem)
     hops = heuristic_routes(network, options.for_solver)
-    outcome = judged(network, hops, started)
-    return plan_of(problem, network, hops, "inarouting", outcome, options)
+    return plan_of(problem, network, hops, "inarouting", total_bound_bps(network), started, options)
 
 
 def plan_optimum(problem: Problem, options: Options) -> Plan:
@@ -451,9 +544,11 @@ def plan_optimum(problem: Problem, options: Options) -> Plan:
 
     Raises `SolverError` if the solver finds no routes in its time.
     """
+    started = time.monotonic()
     network = shared_fabric(problem)
     hops, outcome = optimal_routes(network, options.for_solver)
-    return plan_of(problem, network, hops, "inarouting-opt", outcome, options)
+    bound_bps = total_rates(network, hops)[0] * (1 + (outcome.gap or 0.0))
+    return plan_of(problem, network, hops, "inarouting-opt", bound_bps, started, options)
 
 
 def judged(network: SharedFabric, hops: Sequence[NextHops], started: float) -> SolverOutcome:
@@ -478,10 +573,15 @@ def plan_of(
     network: SharedFabric,
     hops: Sequence[NextHops],
     method: str,
-    outcome: SolverOutcome,
+    bound_bps: float,
+    started: float,
     options: Options,
 ) -> Plan:
-    """The plan of every task's next hops, with max-min fair rates."""
+    """The plan of every task's next hops, with max-min fair rates.
+
+    `bound_bps` bounds the total of the model's fair rates. No route has a higher total by the kit's counts, which find
+    as many flows on links, and more on what sums, as the model.
+    """
     ina = problem.fabric.ina_names
     paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
     usages = []
@@ -491,9 +591,11 @@ def plan_of(
         tree = tree_from_paths(problem.fabric, 1, taken, ina)
         used: Counter[Resource] = Counter(flow_counts([tree]))
         used.update(aggregated_flows([tree]))
+        used.update(summed_flows([tree]))
         usages.append(used)
     rates = water_filled(usages, network.capacities_bps)
     by_task = {(task.job.number, task.server): rate for task, rate in zip(network.tasks, rates, strict=True)}
+    outcome = proven(bound_bps / sum(equal_shares(usages, network.capacities_bps)) - 1, started)
     return plan_from_paths(
         problem, paths, ina, rates_bps=by_task, method=method, outcome=outcome, window=options.window
     )

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
+from math import inf
 
 import pytest
 from planner_cases import FRAGMENT, first_is_server, job
+from tiers import long_unless
 
 from inakit.experiments.papers.inarouting import PUBLISHED_GBPS, instance
 from inakit.planner.core.evaluate import evaluate
-from inakit.planner.core.plan import FEASIBLE, OPTIMAL, SolverOptions
+from inakit.planner.core.loads import aggregated_flows, flow_counts, summed_flows
+from inakit.planner.core.plan import FEASIBLE, OPTIMAL, AggregationTree, SolverOptions
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.slots import Resource, is_link, resource_bps
 from inakit.planner.methods.inarouting import (
     NextHops,
     SharedFabric,
     equal_shares,
     heuristic_routes,
+    judged,
     optimal_routes,
     relax_and_round,
     shared_fabric,
@@ -26,10 +32,13 @@ from inakit.planner.methods.inarouting import (
     total_rates,
     usage,
     water_filled,
+    worker_paths,
 )
 from inakit.planner.registry import METHODS
+from inakit.planner.trees.from_paths import tree_from_paths
+from inakit.topo.fabric.fabric import Chip
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
-from inakit.topo.fabric.variations import with_aggregators, with_capacities, with_ina
+from inakit.topo.fabric.variations import with_aggregators, with_capacities, with_chip, with_ina, with_pipelines
 
 
 @cache
@@ -95,6 +104,70 @@ def test_no_routes_exceed_the_bound_that_counts_what_all_routes_share(seed: int,
     assert total_bound_bps(network) >= best - 1  # totals are in whole bit/s
 
 
+def with_several_pipelines(seed: int) -> Problem:
+    """Two jobs, one with two PSs, on a leaf-spine whose switches have pipelines, bitmaps of few bits, or a rate."""
+    draw = random.Random(seed)
+    fabric = with_pipelines(with_capacities(leaf_spine(3, 2, 3), 10e6, 30e6, seed), draw.choice([1, 2, 3]))
+    bits = draw.choice([2, 3, 64])
+    chip = Chip("drawn", 64, 512, bits, 4, 65536, 65535, recirculation_bps=draw.choice([None, 30e6]))
+    some = with_ina(with_aggregators(with_chip(fabric, chip), rate_bps=draw.choice([None, 25e6])), share=0.8, seed=seed)
+    hosts = draw.sample([host.name for host in fabric.hosts], 9)
+    servers = (hosts[0], hosts[1]) if draw.random() < 0.3 else (hosts[0],)
+    return Problem(some, (job(hosts[2:6], *servers), job(hosts[6:9], hosts[1], number=2)), FRAGMENT)
+
+
+def trees_of(network: SharedFabric, hops: list[NextHops]) -> list[AggregationTree]:
+    ina = network.fabric.ina_names
+    return [
+        tree_from_paths(network.fabric, 1, worker_paths(network, task, own), ina)
+        for task, own in zip(network.tasks, hops, strict=True)
+    ]
+
+
+def counted(tree: AggregationTree) -> Counter[Resource]:
+    """The flows of a tree on links, and the inputs of switches and pipelines that sum."""
+    found: Counter[Resource] = Counter(flow_counts([tree]))
+    found.update(aggregated_flows([tree]))
+    found.update(summed_flows([tree]))
+    return found
+
+
+def total_of_trees(network: SharedFabric, hops: list[NextHops]) -> float:
+    """The total of the tasks' rates if all flows of their trees have equal shares of what they use."""
+    usages = [counted(tree) for tree in trees_of(network, hops)]
+    total = sum(usages, Counter[Resource]())
+    return sum(min(resource_bps(network.fabric, r) / total[r] for r in used) for used in usages)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_flows_and_sums_are_those_of_the_trees(seed: int) -> None:
+    network = shared_fabric(with_several_pipelines(seed))
+    draw = random.Random(seed)
+    hops = [draw.choice(all_next_hops(network, place)) for place in range(len(network.tasks))]
+    for task, own, tree in zip(network.tasks, hops, trees_of(network, hops), strict=True):
+        sums = Counter(aggregator.switch for aggregator in tree.aggregators)
+        assert usage(network, task, own) == flow_counts([tree]) | sums
+
+
+@pytest.mark.parametrize("seed", [long_unless(seed < 12, seed) for seed in range(60)])
+@pytest.mark.parametrize("method", ["inarouting", "inarouting-opt"])
+def test_no_routes_are_better_than_a_plan_claims(method: str, seed: int) -> None:
+    """Pipelines, bits of bitmaps and rates of switches decide what trees sum; enumeration is the second way."""
+    problem = with_several_pipelines(seed)
+    network = shared_fabric(problem)
+    best = max(total_of_trees(network, routes) for routes in all_routes(network))
+    plan = METHODS[method].plan(problem)
+    hops: list[NextHops] = [{} for _ in network.tasks]
+    for planned, own in zip(plan.trees, hops, strict=True):
+        for branch in planned.tree.branches:
+            own.update(pairwise(node for node in branch.path if node not in planned.tree.workers.values()))
+    assert plan.outcome.gap is not None
+    assert best <= total_of_trees(network, hops) * (1 + plan.outcome.gap) * (1 + 1e-6)
+    limited = any(resource_bps(problem.fabric, r) < inf for r in network.capacities_bps if not is_link(r))
+    if method == "inarouting-opt" and not limited:
+        assert plan.outcome.status == OPTIMAL
+
+
 def test_without_a_choice_of_routes_the_bound_is_their_total() -> None:
     network = shared_fabric(first_is_server(with_aggregators(leaf_spine(3, 1, 3), rate_bps=15e6)))
     (routes,) = all_routes(network)
@@ -102,7 +175,8 @@ def test_without_a_choice_of_routes_the_bound_is_their_total() -> None:
 
 
 def test_the_published_leaf_spine_is_proven_by_counting_and_the_fat_tree_is_not() -> None:
-    outcomes = [METHODS["inarouting"].plan(instance(name)).outcome for name in ("leaf-spine", "fat-tree")]
+    networks = [published(name) for name in ("leaf-spine", "fat-tree")]
+    outcomes = [judged(network, heuristic_routes(network, SolverOptions()), 0.0) for network in networks]
     assert [outcome.status for outcome in outcomes] == [OPTIMAL, FEASIBLE]
     assert outcomes[1].gap == pytest.approx(800 / (1400 / 3) - 1, rel=1e-3)
 
