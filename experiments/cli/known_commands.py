@@ -134,7 +134,7 @@ COMMANDS: Mapping[str, Command | Group] = {
         "Plan without running: the plan, its predicted figures, and the table entries; or compare planners.",
     ),
     "design": Command(
-        "planning:design",
+        "design:design",
         "Design a network: topology and routes with the highest rate for a cluster of optical links (ATRO).",
     ),
     "validate": Command(

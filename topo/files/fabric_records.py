@@ -176,10 +176,9 @@ def pipelines_number(value: object) -> object:
 Port = Annotated[Whole, Field(ge=0)]
 
 
-class SwitchRecord(Record):
-    """A switch in a fabric file."""
+class PartRecord(Record):
+    """A switch by itself, without a place in a network."""
 
-    tier: Whole = Field(1, description="a whole number, 1 for switches that hosts hang from")
     pipelines: Annotated[int | list[list[Whole]] | None, BeforeValidator(pipelines_number)] = Field(
         None, description=f"a number from 1 to {MAX_PIPELINES}, or lists of port numbers"
     )
@@ -188,6 +187,12 @@ class SwitchRecord(Record):
     aggregation_rate: Rate | None = Field(None, description=RATE)
     latency: Duration = Field(0.0, description=DURATION)
     chip: StrictStr | None = Field(None, description="the name of a chip, or the file of a profile")
+
+
+class SwitchRecord(PartRecord):
+    """A switch in a fabric file."""
+
+    tier: Whole = Field(1, description="a whole number, 1 for switches that hosts hang from")
 
 
 class LinkRecord(Record):
@@ -218,7 +223,9 @@ def fabric_of(record: FabricRecord) -> Fabric:
     links = tuple(links_of(record))
     chips = {name: chip_of(name, chip) for name, chip in record.chips.items()}
     rates = port_rates_bps(links)
-    switches = (switch_of(name, switch, rates.get(name, {}), chips) for name, switch in record.switches.items())
+    switches = (
+        switch_of(name, switch.tier, switch, rates.get(name, {}), chips) for name, switch in record.switches.items()
+    )
     return Fabric(record.name, tuple(map(Host, record.hosts)), tuple(switches), links)
 
 
@@ -239,7 +246,9 @@ def links_of(record: FabricRecord) -> Iterator[Link]:
         yield Link(link.a, link.b, *ports, link.capacity, back, link.delay, link.optical)
 
 
-def switch_of(name: str, record: SwitchRecord, rates_bps: Mapping[int, float], chips: Mapping[str, Chip]) -> Switch:
+def switch_of(
+    name: str, tier: int, record: PartRecord, rates_bps: Mapping[int, float], chips: Mapping[str, Chip]
+) -> Switch:
     """Return the switch of a record, with one of `chips` or a profile. `rates_bps`: the rates of its ports with links.
 
     Its pipelines are the listed groups, or the given number of groups of the ports with links, or the chip's,
@@ -257,7 +266,7 @@ def switch_of(name: str, record: SwitchRecord, rates_bps: Mapping[int, float], c
         pipelines = contiguous_pipelines(max(rates_bps, default=0), record.pipelines or 1)
     return Switch(
         name,
-        record.tier,
+        tier,
         pipelines,
         record.ina,
         record.aggregator_slots,

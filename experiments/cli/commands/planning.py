@@ -1,4 +1,4 @@
-"""`inakit plan`, `check`, `topo`, `jobs`, `design` and `planners`: commands that need no running network."""
+"""`inakit plan`, `check`, `topo`, `jobs` and `planners`: commands that need no running network."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from inakit.experiments.cli.options import (
     FabricOptions,
-    Gradient,
     GradientOptions,
     Headroom,
     Iterations,
     JobsOptions,
     PlanMode,
     Program,
-    Scale,
     Seed,
     ShapeOptions,
     SizedJobsOptions,
@@ -25,7 +22,7 @@ from inakit.experiments.cli.options import (
     some_planners,
     split_names,
 )
-from inakit.experiments.run.console import Screen, working
+from inakit.experiments.run.console import Screen
 from inakit.experiments.run.planning import (
     check_files,
     draw_fabric,
@@ -36,18 +33,13 @@ from inakit.experiments.run.planning import (
     print_plan,
     write_plan,
 )
-from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, build_problem, jobs_text, parse_scale, write_jobs
-from inakit.planner.core.method import AFTERWARDS, Design, Method, Options, own_options
-from inakit.planner.core.problem import Job
+from inakit.experiments.run.scenario import build_problem, jobs_text, write_jobs
+from inakit.planner.core.method import AFTERWARDS, Method, own_options
 from inakit.planner.install.ina_program import DataPlaneProgram, find_program
-from inakit.planner.methods.atro.atro import design as designed_network
-from inakit.planner.methods.atro.switch_cluster import SwitchCluster, most_workers_bound
 from inakit.planner.new_planner import write_package, write_planner
-from inakit.planner.prepared import Prepared, prepare
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find_method
 from inakit.topo.errors import InputError, lacking_import
-from inakit.topo.files.quantities import parse_rate
-from inakit.traffic.wire.packet_format import FRAGMENT
 
 Planner = Annotated[
     str,
@@ -154,61 +146,6 @@ def jobs(
         return
     write_jobs(problem, fabric.topo, output)
     Screen().print(f"wrote {output}", highlight=False)
-
-
-def run_design(cluster: SwitchCluster, job: Job, options: Options, output: Path | None, console: Console) -> Design:
-    """Find the network, print its rate, and write it to the folder `output`."""
-    with working(console, "designing the network"):
-        designed = designed_network(cluster, FRAGMENT, options, job)
-    run = prepare(designed.problem, designed.plan)
-    print_plan(console, run)
-    console.print(why(cluster, designed), highlight=False)
-    spare = cluster.aggregators + cluster.common - len(designed.fabric.switches)
-    console.print(f"{len(designed.fabric.switches)} switches in use, {spare} spare", highlight=False)
-    if output is not None:
-        write_plan(output, run)
-        draw_fabric(designed.fabric, run, output / "fabric")
-        console.print(f"run it: inakit emulate --topo {output}/fabric.yml --jobs {output}/jobs.yml --planners aro")
-    return designed
-
-
-def why(cluster: SwitchCluster, designed: Design) -> str:
-    """The reason why the rate is not higher."""
-    flows = round(cluster.capacity_bps / designed.rate_bps)
-    if flows == 1:
-        return "no rate is higher: it is that of a worker's link"
-    rate, most = cluster.capacity_bps / (flows - 1), most_workers_bound(cluster, flows - 1)
-    proof = "" if most >= cluster.workers else f": such links carry {most:.0f} workers at most"
-    return f"{flows} flows share a link; the next higher rate is {rate / 1e6:.3f} Mbit/s{proof}"
-
-
-Aggregators = Annotated[int, typer.Option(help="switches that aggregate")]
-Common = Annotated[int, typer.Option(help="switches that do not aggregate")]
-Ports = Annotated[int, typer.Option(help="ports of every switch")]
-Workers = Annotated[int, typer.Option(help="workers, besides the one parameter server")]
-Capacity = Annotated[str, typer.Option(help="capacity of every link")]
-Layers = Annotated[int, typer.Option(help="the most switches on a path to the parameter server")]
-TimeLimit = Annotated[float, typer.Option(help="seconds for the solver, in cases that only a solver can decide")]
-DesignFolder = Annotated[Path | None, typer.Option(help="folder for the fabric, jobs, plan, entries and picture")]
-
-
-def design(
-    aggregators: Aggregators = 4,
-    common: Common = 16,
-    ports: Ports = 24,
-    workers: Workers = 89,
-    capacity: Capacity = "100G",
-    layers: Layers = 5,
-    scale: Scale = "1",
-    gradient_bytes: Gradient = None,
-    iterations: Iterations = 3,
-    time_limit_s: TimeLimit = 60.0,
-    output: DesignFolder = None,
-) -> None:
-    """Design a network: topology and routes with the highest rate for a cluster of optical links (ATRO)."""
-    cluster = SwitchCluster(aggregators, common, ports, workers, parse_rate(capacity) * parse_scale(scale), layers)
-    job = Job(1, (), (), gradient_bytes or DEFAULT_GRADIENT_BYTES, iterations=iterations)
-    run_design(cluster, job, Options(time_limit_s=time_limit_s), output, Screen())
 
 
 Load = Annotated[

@@ -112,7 +112,7 @@ def document(link: str = "capacity: 20M", leaf: str = "tier: 1", rest: str = "")
 
 RATE = "expected a rate in bit/s greater than 0, such as 20M or 100G"
 LINK_KEYS = "a, b, capacity, capacity_back, a_port, b_port, delay, optical"
-SWITCH_KEYS = "tier, pipelines, ina, aggregator_slots, aggregation_rate, latency, chip"
+SWITCH_KEYS = "pipelines, ina, aggregator_slots, aggregation_rate, latency, chip, tier"
 PIPELINES = "expected a number from 1 to 8, or lists of port numbers"
 
 
