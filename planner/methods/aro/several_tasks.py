@@ -19,6 +19,7 @@ from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, Plan, Solver
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.aro.bisection import ROUNDING, Least, Steps, least_t
+from inakit.planner.methods.aro.box_model import BoxModel
 from inakit.planner.methods.aro.rate_objective import STRICT, Box, Rates, Worth, levels
 from inakit.planner.methods.aro.reduced_network import ReducedNetwork, network
 from inakit.planner.methods.aro.several_routing import (
@@ -32,64 +33,10 @@ from inakit.planner.methods.aro.several_routing import (
     with_results,
 )
 from inakit.planner.methods.aro.task_graphs import Task, tasks_of
-from inakit.planner.solvers import LinearProgram, Term, proven
+from inakit.planner.solvers import LinearProgram, proven
 from inakit.planner.trees.from_paths import Sender, Summing, plan_from_paths
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric, Path
-
-# -- The best rates of one cell, exactly: within a cell, rates differ only on links that tasks share.
-#
-# The rates are variables here. Eq. (10) of a shared link is omitted until a solution violates it, with n[i] flows of
-# each task i. Then it is added for these numbers: either the link has fewer flows of some task, or the n[i] r[i] fit
-# it.
-
-TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True)
-class BestOfCell:
-    """The best routing of a cell, None if there is none. `bound` is an upper bound on the worth in the cell."""
-
-    routing: Routing | None
-    bound: float
-
-
-def best_of_cell(net: ReducedNetwork, worth: Worth, box: Box, deadline: float, seed: int = 0) -> BestOfCell:
-    """The cell's best routing, if its twins are not overloaded; at the deadline no routing, and the current bound.
-
-    Rates are in units of the highest. The constraints (4) to (9) come first, then the necessary parts of (10).
-    """
-    unit = max(box.high)
-    question = Question.of(net, box.low)
-    question.make_whole()
-    columns, program = question.columns, question.program
-    r = [program.variable(low / unit, high / unit) for low, high in zip(box.low, box.high, strict=True)]
-    worth.add_objective(program, r, unit)
-    while True:
-        solution = program.solve(deadline - monotonic(), seed)
-        if solution.status == INFEASIBLE:
-            return BestOfCell(None, 0.0)
-        bound = solution.bound * unit
-        if solution.status != OPTIMAL:
-            return BestOfCell(None, min(bound, worth.of(box.high)))
-        rates = [solution.values[column] * unit for column in r]
-        broken = False
-        for link, tasks in net.tasks_on.items():
-            flows = +Counter({i: round(solution.values[columns[i].flows[link]]) for i in tasks})
-            capacity = net.fabric.capacities_bps[link] * net.width(link)
-            if sum(rates[i] * n for i, n in flows.items()) <= capacity * (1 + TOLERANCE):
-                continue
-            broken = True
-            excess = sum(n * box.high[i] for i, n in flows.items()) / unit - capacity / unit
-            terms: list[Term] = []
-            for i, n in flows.items():
-                y, at_least = columns[i].flows[link], program.variable(0, 1, integral=True)
-                program.at_most([(1, y), (-(program.upper[y] - n + 1), at_least)], n - 1)
-                terms += [(n, r[i]), (excess, at_least)]  # `at_least` is 1 if task i has its number of flows
-            program.at_most(terms, capacity / unit + excess * len(flows))
-        if not broken:
-            return BestOfCell(extract(net, columns, solution.values, rates) if net.fine is net else None, bound)
-
 
 # -- The best rates of several tasks: branch and bound on boxes of rates.
 #
@@ -108,9 +55,18 @@ QUICK, QUICK_S = 0.1, 0.2
 """The time to test whether a box is empty that could also be split: this fraction of the patience, but at least these
 seconds.
 """
-EASY, EASY_S = (1 / 2, 2 / 3), 2.0
-"""Before the search, routings are sought at these fractions of the rates that tasks have alone, for an early plan; and
-the seconds for each attempt.
+EASY, CLOSE, LONGER = 1 / 2, 1 / 16, 3
+"""Before the search, routings are sought at growing fractions of the best rates, for an early plan: the first fraction;
+the distance at which a possible and an impossible one are close enough; and how many times as long as the slowest
+success an attempt may take.
+"""
+TURN = 1 / 8
+"""The part of the remaining time that one question of the search may take."""
+NARROW = 1e-5
+"""A cell whose sides are all shorter than this fraction of its rates is not halved."""
+FEW_LINKS, WHOLE_S, WHOLE = 300, 1.0, 4
+"""Everything is given to one program: first if all tasks have no more links than this, then every time that the search
+has lasted `WHOLE` times as long as the next attempt may take. Attempts take these seconds, and each twice the last.
 """
 PROBES = 8
 """The maximum number of tests in the first descent."""
@@ -144,6 +100,7 @@ class BoxSearch:
     impossible: list[Rates] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
     parts: dict[str, int] = field(default_factory=dict)
+    whole_s: float = WHOLE_S
 
     def __post_init__(self) -> None:
         self.levels = levels(self.net)
@@ -151,17 +108,27 @@ class BoxSearch:
 
     def run(self, high: Rates) -> None:
         """Search all rates up to `high`. Afterwards `bound` is an upper bound on the worth."""
-        if self.ceiling <= self.enough:
-            self.bound = self.ceiling
-            return
-        box = Box((0.0,) * len(high), high)
-        for share in EASY:
-            self.ask(tuple(share * rate for rate in high), EASY_S, exact=False)
+        box, begun = Box((0.0,) * len(high), high), monotonic()
+        best, limit = BoxModel.of(self.net, self.worth, box).relax()
+        self.ceiling = min(self.ceiling, limit)
+        if sum(len(graph.links) for graph in self.net.graphs) <= FEW_LINKS:
+            self.solve_whole(box)
+        for rates in (best, high):
+            self.climb(rates)
         self.descend(box)
         self.push(box)
         while self.open and min(self.ceiling, -self.open[0][0]) > self.enough and monotonic() < self.deadline:
-            self.process(heapq.heappop(self.open)[2])
+            if monotonic() - begun > WHOLE * self.whole_s:
+                self.solve_whole(box)
+            value, _, part = heapq.heappop(self.open)
+            self.process(part, -value)
         self.bound = min(self.ceiling, max([self.bound, self.incumbent.value, *(-item[0] for item in self.open)]))
+
+    def solve_whole(self, box: Box) -> None:
+        """Give the box of all rates to one program."""
+        low = self.worth.tighten(box, self.enough - self.worth.mu * self.worth.ceiling(box.high))
+        self.ceiling = min(self.ceiling, self.solve_box(Box(low, box.high), self.whole_s))
+        self.whole_s *= 2
 
     @property
     def enough(self) -> float:
@@ -178,10 +145,10 @@ class BoxSearch:
         """The network, with the current number of nodes for its twins."""
         return self.router.net
 
-    def push(self, box: Box) -> None:
+    def push(self, box: Box, limit: float = inf) -> None:
         """Add a box to the open ones, unless it is empty or cannot be worth more than enough."""
         if all(low < high * (1 - ROUNDING) or low == 0 for low, high in zip(box.low, box.high, strict=True)):
-            _, value = self.worth.best(box.high)
+            value = min(limit, self.worth.best(box.high)[1])
             if value > self.enough:
                 heapq.heappush(self.open, (-value, next(self.numbers), box))
             else:
@@ -191,15 +158,29 @@ class BoxSearch:
         """Raise `bound` for a box that is dropped: to its `value`, but at most to `enough`."""
         self.bound = max(self.bound, min(value, self.enough))
 
+    def climb(self, rates: Rates) -> None:
+        """Find routings for higher and higher fractions of these rates, by short questions."""
+        low, high, part, slowest = 0.0, 1.0, EASY, 0.0
+        while high - low > CLOSE and self.ceiling > self.enough and monotonic() < self.deadline:
+            started = monotonic()
+            limit_s = max(QUICK_S, LONGER * slowest) if slowest else self.turn
+            if self.ask(tuple(part * rate for rate in rates), limit_s, exact=False) in (OPTIMAL, FEASIBLE):
+                low, slowest = part, max(slowest, monotonic() - started)
+            else:
+                high = part
+            part = (low + high) / 2
+
     def descend(self, box: Box) -> None:
         """Find a first good incumbent: lower the target of the least throughput until its rates have a routing."""
         best, _ = self.worth.best(box.high)
         least = self.worth.least(best)
         for _ in range(PROBES):
+            if self.ceiling <= self.enough:
+                return
             rates = self.worth.trim(box, self.levels, least)
             if self.worth.of(rates) <= self.enough:
                 return
-            if self.ask(rates, self.patience) in (OPTIMAL, FEASIBLE):
+            if self.ask(rates, self.turn) in (OPTIMAL, FEASIBLE):
                 return
             hope = least - self.worth.least(self.incumbent.rates)
             low = self.worth.tighten(box, least)
@@ -211,18 +192,24 @@ class BoxSearch:
                 sinking += [self.worth.weights[job] * rate for rate in below]
             least = min(max(sinking), least - CUT * hope)
 
-    def process(self, box: Box) -> None:
-        """Drop the box if its part above the incumbent is empty, solve it if it is a cell, otherwise split it."""
+    def process(self, box: Box, limit: float) -> None:
+        """Drop the box if its part above the incumbent is empty, solve it if it is a cell, otherwise split it.
+
+        No rates in the box are worth more than `limit`.
+        """
         wanted = self.enough - self.worth.mu * self.worth.ceiling(box.high)
         low = tuple(max(rate, self.base * (1 - STRICT)) for rate in self.worth.tighten(box, wanted))
+        limit = min(limit, BoxModel.of(self.net, self.worth, Box(low, box.high)).relax()[1])
         cut = self.cut_at(low, box.high, wanted)
-        if cut is None:
-            self.solve_cell(Box(low, box.high))
+        if limit <= self.enough:
+            self.dismiss(limit)
+        elif cut is None:
+            self.solve_cell(Box(low, box.high), limit)
         elif self.is_empty(low, box.high, max(QUICK_S, QUICK * self.patience)):
             self.dismiss(inf)
         else:
             for part in box.split(*cut):
-                self.push(part)
+                self.push(part, limit)
 
     def cut_at(self, low: Rates, high: Rates, least: float) -> tuple[int, float] | None:
         """The level at which to split: on the widest side of the job with the least slack; None within a cell."""
@@ -288,28 +275,45 @@ class BoxSearch:
         if found.value > self.incumbent.value:
             self.incumbent = found
 
-    def solve_cell(self, cell: Box) -> None:
-        """Drop the cell if it is empty or if its best corner is feasible; otherwise find its best rates."""
+    def solve_cell(self, cell: Box, limit: float) -> None:
+        """Drop the cell if it is empty or if its best corner is feasible; otherwise find its best rates.
+
+        A cell that takes longer than its share of the time is halved: its parts have closer bounds.
+        """
         self.dismiss(inf)
-        if self.is_empty(cell.low, cell.high, self.patience):
+        if self.is_empty(cell.low, cell.high, self.turn):
             return
         best, _ = self.worth.best(cell.high)
         if not self.known_impossible(best):
-            self.ask(best, self.patience)
+            self.ask(best, self.turn)
         if self.worth.of(best) <= self.enough:
             return
-        found = best_of_cell(self.net, self.worth, cell, self.deadline, self.router.seed)
-        self.asked["cells"] += 1
-        if self.net.fine is not self.net and found.bound > self.enough:
-            found = best_of_cell(self.net.fine, self.worth, cell, self.deadline, self.router.seed)
-            self.asked["fine cells"] += 1
-        if found.routing is not None:
-            self.consider(found.routing)
-            if found.routing.overloaded and self.incumbent.value < found.bound:
-                self.halve(found.routing.overloaded)
-                self.solve_cell(cell)
+        limit = min(limit, self.solve_box(cell, self.turn))
+        if limit > self.enough:
+            i = max(range(len(cell.low)), key=lambda i: cell.high[i] - cell.low[i])
+            if cell.high[i] - cell.low[i] > NARROW * cell.high[i]:
+                for part in cell.split(i, (cell.low[i] + cell.high[i]) / 2):
+                    self.push(part, limit)
                 return
-        self.bound = max(self.bound, found.bound)
+        self.bound = max(self.bound, limit)
+
+    def solve_box(self, box: Box, time_limit_s: float) -> float:
+        """Search the best rates of a box by one program; return an upper bound on what is not found."""
+        while True:
+            model = BoxModel.of(self.net.fine, self.worth, box)
+            found = model.solve(self.enough, min(time_limit_s, self.deadline - monotonic()), self.router.seed)
+            self.asked["cells"] += 1
+            if found.routing is None:
+                return found.bound
+            self.consider(found.routing)
+            if not found.routing.overloaded or self.enough >= found.bound:
+                return found.bound
+            self.halve(found.routing.overloaded)
+
+    @property
+    def turn(self) -> float:
+        """The seconds for one question."""
+        return max(QUICK_S, (self.deadline - monotonic()) * TURN)
 
 
 def is_up_to(rates: Rates, others: Rates) -> bool:
