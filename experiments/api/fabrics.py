@@ -154,7 +154,7 @@ def job(
     iterations
         The number of gradients that every worker sends.
     weight
-        The job's weight where planners divide a link among jobs (ARO's beta_s).
+        How much the job counts where jobs compete: rates are in proportion to weights.
     arrival_s, compute_s
         Seconds from the start of the run to the job's first iteration, and between a sum and the next gradient.
     beside

@@ -268,7 +268,7 @@ COMMENTS = {
     "workers": "hosts that each compute a gradient in every iteration",
     "servers": "parameter servers: hosts that receive the sums; several servers share the gradient",
     "gradient_bytes": "size of one worker's gradient, 4 bytes per value",
-    "weight": "the job's weight where planners divide a link among jobs",
+    "weight": "how much the job counts where jobs compete: rates are in proportion to weights",
     "arrival_s": "seconds from the start of the run to the job's first iteration",
     "iterations": "number of times that the workers send a gradient and wait for the sum",
     "compute_s": "seconds that workers compute between a sum and their next gradient",

@@ -30,10 +30,12 @@ class FragmentFormat:
 
 @dataclass(frozen=True)
 class Job:
-    """A data-parallel training job. Job numbers count from 1; `weight` is ARO's beta_s.
+    """A data-parallel training job. Job numbers count from 1.
 
-    `model` names a table of `inakit.planner.core.models` with the layers of the gradient, which divide it in proportion
-    to their sizes. Without a model the gradient is one piece.
+    `weight` says how much the job counts beside others: where jobs compete, planners give them rates in proportion to
+    their weights, or refuse jobs of different weights by name. `model` names a table of `inakit.planner.core.models`
+    with the layers of the gradient, which divide it in proportion to their sizes. Without a model the gradient is one
+    piece.
     """
 
     number: Whole
@@ -63,6 +65,17 @@ class Problem:
                 raise InputError(f"job {number} is given {count} times: every job needs its own number")
         for job in self.jobs:
             check_job(self.fabric, job)
+
+
+def require_equal_weights(problem: Problem, planner: str) -> None:
+    """Raise `InputError` if jobs have different weights, for a planner that gives all jobs one rate."""
+    first, *others = problem.jobs
+    for job in others:
+        if job.weight != first.weight:
+            raise InputError(
+                f"planner '{planner}' ignores weights, and jobs {first.number} and {job.number} have {first.weight:g} "
+                f"and {job.weight:g}: give all jobs the same weight, or choose another planner, such as aro"
+            )
 
 
 def check_job(fabric: Fabric, job: Job) -> None:

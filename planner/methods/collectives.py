@@ -498,14 +498,14 @@ def with_shared_rates(problem: Problem, routed: Sequence[RoutedCollective]) -> l
     """The collectives with the highest rates at which connections that send at the same time end together.
 
     Their rates are in proportion to the numbers of chunks that they send. A connection of several sets has the least of
-    its rates. Jobs that use the same link for chunks or acknowledgements get equal parts of it.
+    its rates. Jobs that use the same link for chunks or acknowledgements get parts of it by their weights.
     """
-    users = Counter(
-        link
-        for collective, _ in routed
-        for link in {way for c in collective.connections for a, b in c.links for way in ((a, b), (b, a))}
-    )
-    parts_bps = {link: problem.fabric.capacities_bps[link] / count for link, count in users.items()}
+    weights = {job.number: job.weight for job in problem.jobs}
+    users: defaultdict[DirectedLink, float] = defaultdict(float)
+    for collective, _ in routed:
+        for link in {way for c in collective.connections for a, b in c.links for way in ((a, b), (b, a))}:
+            users[link] += weights[collective.job]
+    parts_bps = {link: problem.fabric.capacities_bps[link] / total for link, total in users.items()}
     share = acknowledging_share(problem.fragment)
     found = []
     for collective, together in routed:
@@ -516,7 +516,7 @@ def with_shared_rates(problem: Problem, routed: Sequence[RoutedCollective]) -> l
                 for a, b in collective.connections[number].links:
                     loads[a, b] += chunks
                     loads[b, a] += chunks * share
-            rate = min(parts_bps[link] / load for link, load in loads.items())
+            rate = weights[collective.job] * min(parts_bps[link] / load for link, load in loads.items())
             for number, chunks in members:
                 rates[number] = min(rates[number], chunks * rate)
         rated = (replace(each, rate_bps=rate) for each, rate in zip(collective.connections, rates, strict=True))
@@ -540,7 +540,6 @@ def quickest(problem: Problem, plans: Sequence[Plan]) -> tuple[float, Plan]:
 #
 # A trial exchanges two ranks, or reverses a part of the order. It is kept if the plan that the schemes make with it
 # takes less time. The seed decides the trials; their number decides the cost.
-# it takes less time. The seed decides what is tried, and the number of trials what it costs.
 
 WORK = 800
 """A search makes this number of trials divided by the number of ranks, which is about the cost of a trial."""

@@ -276,7 +276,7 @@ def best_forest(problem: Problem, most: float, options: Options) -> BestForest:
 
 
 def least_bound(problem: Problem) -> float:
-    """An upper bound in bit/s on the rate of the worst served job, by its weight, in any forest, with results."""
+    """An upper bound in bit/s on the rate per weight of the worst served job in any forest, with results."""
     ground = Ground(problem.fabric, tasks_of(problem), results=True)
     worth, jobs = ground.worth, len(ground.worth.jobs)
     return relax(ground, network(ground.fabric, ground.tasks, results=True)) / (1 + worth.mu * jobs)

@@ -2,7 +2,8 @@
 
 Nie et al., INARouting: Efficient Multi-Job Routing Optimization for Hierarchical In-Network Aggregation; its models are
 those of the public code. A job with several parameter servers (PSs) is several tasks here. The rates of a plan are
-max-min fair, as the paper's evaluation has them, and a job's gradient is split in proportion to its tasks' rates.
+max-min fair, as the paper's evaluation has them, per weight of their job, which routes ignore. A job's gradient is
+split in proportion to its tasks' rates.
 
 The published model has switches with one pipeline; here each pipeline sums only what arrives in it, up to the bits of a
 slot. The model counts the load of a switch by the rate of its sums, which is never more than the input of aggregators,
@@ -16,7 +17,7 @@ import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import inf
@@ -156,12 +157,19 @@ def totals(usages: Iterable[Usage]) -> Counter[Resource]:
     return found
 
 
-def water_filled(usages: Sequence[Usage], capacities: Mapping[Resource, float]) -> list[float]:
-    """The max-min fair rates in bit/s: capacity that a task leaves goes to others (INARouting's water-filling)."""
+def water_filled(
+    usages: Sequence[Usage], capacities: Mapping[Resource, float], weights: Sequence[float] = ()
+) -> list[float]:
+    """The max-min fair rates in bit/s: capacity that a task leaves goes to others (INARouting's water-filling).
+
+    With `weights`, one for each task, rates per weight are max-min fair.
+    """
     places = {resource: place for place, resource in enumerate(capacities)}
-    members = [fair_rates.Usage.of(used, places) for used in usages]
+    own = weights or [1.0] * len(usages)
+    scaled = ({resource: w * n for resource, n in used.items()} for used, w in zip(usages, own, strict=True))
+    members = [fair_rates.Usage.of(used, places) for used in scaled]
     rates: list[float] = fair_rates.max_min_rates(members, np.array(list(capacities.values()))).tolist()
-    return rates
+    return [w * rate for w, rate in zip(own, rates, strict=True)]
 
 
 # -- An upper bound on all routes, by counting the flows whose place does not depend on the routes.
@@ -593,9 +601,11 @@ def plan_of(
         used.update(aggregated_flows([tree]))
         used.update(summed_flows([tree]))
         usages.append(used)
-    rates = water_filled(usages, network.capacities_bps)
+    rates = water_filled(usages, network.capacities_bps, [task.job.weight for task in network.tasks])
     by_task = {(task.job.number, task.server): rate for task, rate in zip(network.tasks, rates, strict=True)}
     outcome = proven(bound_bps / sum(equal_shares(usages, network.capacities_bps)) - 1, started)
+    if len({job.weight for job in problem.jobs}) > 1:  # which neither routes nor the bound know
+        outcome = replace(outcome, status="heuristic", gap=None)
     return plan_from_paths(
         problem, paths, ina, rates_bps=by_task, method=method, outcome=outcome, window=options.window
     )

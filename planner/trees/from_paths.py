@@ -55,11 +55,11 @@ def plan_from_paths(
 
     Every PS of a job gets a tree. `rates_bps[job number, PS]` is the rate of each flow of that task, and a job's
     gradient is split in proportion; a PS whose rate is 0 or missing gets no tree and needs no paths. Rates that the
-    links cannot carry are all lowered by one factor. Without `rates_bps` every flow has the best equal rate, and
-    gradients are split equally. Only the switches in `aggregate_at` sum. `results` are, by task, those of a tree.
-    Raises `InputError` for a missing path, and for a job without a rate.
+    links cannot carry are all lowered by one factor. Without `rates_bps` every flow has the best equal rate, times the
+    weight of its job, and gradients are split equally. Only the switches in `aggregate_at` sum. `results` are, by task,
+    those of a tree. Raises `InputError` for a missing path, and for a job without a rate.
     """
-    equal = {(job.number, server): 1.0 for job in problem.jobs for server in job.servers}
+    equal = {(job.number, server): job.weight for job in problem.jobs for server in job.servers}
     given = equal if rates_bps is None else rates_bps
     tasks = tasks_with_rate(problem, given)
     made = []
@@ -193,11 +193,12 @@ def plan_of_trees(
 ) -> Plan:
     """The plan of trees, each given with its job's number and its share of the job's gradient.
 
-    All flows have the highest rate that is possible together; with `by_share`, those of a tree have its share of one
-    rate.
+    All flows have the highest rate that is possible together, times the weight of their job; with `by_share`, those of
+    a tree have its share of this rate.
     """
+    weights = {job.number: job.weight for job in problem.jobs}
     placed = assign_slots(problem.fabric, numbered((job, tree) for job, _, tree in trees), window)
-    parts = [share if by_share else 1.0 for _, share, _ in trees]
+    parts = [weights[job] * (share if by_share else 1.0) for job, share, _ in trees]
     rate = sending_rate_bps(problem.fabric, zip(placed, parts, strict=True))
     planned = (
         PlannedTree(job, share, part * rate, tree)

@@ -255,7 +255,7 @@ def add_objective(aro: PrintedModel) -> None:
     if len(throughput) == 1:
         model += pulp.lpSum(throughput.values()), "throughput"  # (2)
         return
-    weighted = {job.number: job.weight * throughput[job.number] for job in aro.problem.jobs}  # beta_s
+    weighted = {job.number: throughput[job.number] * (1 / job.weight) for job in aro.problem.jobs}  # beta_s
     least = model.add_variable("least", lowBound=0)
     model += least + MU * pulp.lpSum(weighted.values()), "least_throughput"  # (3)
     for number, rate in weighted.items():

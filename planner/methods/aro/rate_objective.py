@@ -67,10 +67,10 @@ class Worth:
 
     @cached_property
     def weights(self) -> dict[int, float]:
-        """beta of each job; 1 for a single job."""
+        """beta of each job, the inverse of its weight: rates are then in proportion to weights. 1 for a single job."""
         if len(self.jobs) == 1:
             return dict.fromkeys(self.jobs, 1.0)
-        return {task.job.number: task.job.weight for task in self.tasks}
+        return {task.job.number: 1 / task.job.weight for task in self.tasks}
 
     @property
     def even(self) -> bool:

@@ -24,7 +24,7 @@ from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
 from inakit.planner.core.models import find_model
 from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree, SolverOutcome, split
-from inakit.planner.core.problem import Problem
+from inakit.planner.core.problem import Problem, require_equal_weights
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.goat.krgs import OBJECTIVES, Gina, GradientSchedule, KrgsOptions, admitted, krgs, schedule
 from inakit.planner.trees.from_paths import Summing, numbered, sums_of
@@ -124,6 +124,7 @@ def planned(
 
     `in_pieces`: sub-models that no switch holds are cut.
     """
+    require_equal_weights(problem, method)
     started = time.monotonic()
     taken: Counter[Inp] = Counter()
     parts, trees = [], []

@@ -19,7 +19,7 @@ from typing import ClassVar
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import AggregationTree, Plan
-from inakit.planner.core.problem import Problem
+from inakit.planner.core.problem import Problem, require_equal_weights
 from inakit.planner.install.fault_entries import Flow, background_routes, flow_links
 from inakit.planner.methods.inart.annealing import Annealing, Choices
 from inakit.planner.methods.inart.relaxation import (
@@ -61,6 +61,7 @@ Routed = list[tuple[SplitTask, AggregationTree]]
 
 def plan(problem: Problem, options: InartOptions) -> Plan:
     """L-InArt, then R-InArt with its shares, then new shares for these routes."""
+    require_equal_weights(problem, "inart")
     started, fabric = time.monotonic(), problem.fabric
     tasks, bound = split_model(fabric, split_equally(problem), options.for_solver)
     relaxed = relax_whole(fabric, tasks, options.for_solver, options.bisections)
@@ -79,6 +80,7 @@ def plan_equal(problem: Problem, options: InartOptions) -> Plan:
 
 def plan_routes(problem: Problem, tasks: list[SplitTask], options: InartOptions, method: str) -> Plan:
     """R-InArt (Algorithm 2) for a given split."""
+    require_equal_weights(problem, method)
     started = time.monotonic()
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
     routed = route(problem.fabric, tasks, relaxed, options)

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan, PlannedTree, split
-from inakit.planner.core.problem import Problem
+from inakit.planner.core.problem import Problem, require_equal_weights
 from inakit.planner.core.slots import Resource, assign_slots
 from inakit.planner.methods.inart.relaxation import relax, split_model
 from inakit.planner.methods.inart.rounding import round_together
@@ -53,6 +53,7 @@ def plan(problem: Problem, options: InartForestOptions) -> Plan:
 
 def plan_trees(problem: Problem, tasks: Sequence[SplitTask], options: InartForestOptions, method: str) -> Plan:
     """Several trees for a given split. While there are too many, the smallest are dropped."""
+    require_equal_weights(problem, method)
     started, fabric = time.monotonic(), problem.fabric
     ground = Ground(fabric, (), results=True)
     relaxed = relax(fabric, tasks, options.for_solver)

@@ -16,7 +16,7 @@ from math import inf, log
 from inakit.planner.core.loads import resource_loads
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
-from inakit.planner.core.problem import Problem
+from inakit.planner.core.problem import Problem, require_equal_weights
 from inakit.planner.core.slots import Resource, is_link, resource_bps
 from inakit.planner.methods.inart.inart import Routed, finished
 from inakit.planner.methods.inart.relaxation import Relaxed, relax, split_model
@@ -26,6 +26,7 @@ from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
 
 def plan(problem: Problem, options: Options) -> Plan:
     """InArt's plan as printed; its gap refers to LP-InArt's f, Eq. (5)."""
+    require_equal_weights(problem, "inart-raw")
     started = time.monotonic()
     tasks, _ = split_model(problem.fabric, split_equally(problem), options.for_solver)
     relaxed, routed = rounded(problem, tasks, options)

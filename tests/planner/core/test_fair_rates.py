@@ -48,12 +48,12 @@ def test_only_jobs_whose_results_need_room_are_slower() -> None:
     assert rates(*crossing()) == pytest.approx([5 * MBPS, 5 * MBPS, 10 * MBPS])
 
 
-def test_weights_divide_a_link_inversely() -> None:
-    """Weighted throughputs rise together: a job of weight 3 stops at a third of the other's rate."""
+def test_weights_divide_a_link_in_proportion() -> None:
+    """Rates per weight rise together: a job of weight 3 has three times the other's rate."""
     problem, plan = crossing((3.0, 1.0))
     first, second, _ = rates(problem, plan)
     assert first + second == pytest.approx(10 * MBPS)
-    assert 3 * first == pytest.approx(second)
+    assert first == pytest.approx(3 * second)
 
 
 def test_every_link_carries_gradients_and_results() -> None:

@@ -164,7 +164,7 @@ def worth(problem: Problem, rates_bps: Sequence[float]) -> float:
 
 
 def worth_of_jobs(problem: Problem, sums: Sequence[float]) -> float:
-    weighted = [job.weight * rate for job, rate in zip(problem.jobs, sums, strict=True)]
+    weighted = [rate / job.weight for job, rate in zip(problem.jobs, sums, strict=True)]
     return min(weighted) + 0.001 * sum(weighted) if len(sums) > 1 else sums[0]
 
 
@@ -210,7 +210,7 @@ def value_bps(
     r = [model.add_variable(f"r{i}", 0, cat=kind) for i in range(len(combination))]
     owners = [job.number for job in problem.jobs for _ in job.servers]
     rates = [
-        job.weight ** (len(problem.jobs) > 1)
+        job.weight ** -(len(problem.jobs) > 1)
         * pulp.lpSum(x for x, number in zip(r, owners, strict=True) if number == job.number)
         for job in problem.jobs
     ]

@@ -199,12 +199,12 @@ def test_a_server_without_a_rate_gets_no_tree_and_needs_no_paths() -> None:
         plan_from_paths(problem, paths, rates_bps={})
 
 
-def test_a_job_of_twice_the_weight_gets_half_the_rate() -> None:
-    """Eq. (3) makes beta_s r equal, so beta_s must be the inverse of a model's size; the paper says its size."""
+def test_a_job_of_twice_the_weight_gets_twice_the_rate() -> None:
+    """Eq. (3) makes beta_s r equal, so beta_s is the inverse of a job's weight; the paper says a model's size."""
     fabric = leaf_spine(1, 1, 4)
     jobs = (replace(job(["h2"], "h1"), weight=2.0), replace(job(["h3"], "h1"), number=2))
     rates = [each.rate_bps for each in planned(Problem(fabric, jobs, FRAGMENT)).trees]
-    assert rates == pytest.approx([UNIT / 3, UNIT * 2 / 3])
+    assert rates == pytest.approx([UNIT * 2 / 3, UNIT / 3])
 
 
 def test_the_time_limit_leaves_a_gap_and_no_optimum() -> None:

@@ -62,7 +62,7 @@ def best_packing(problem: Problem, *, results: bool = False) -> float:
                 rates.append(model.add_variable(f"r_{job.number}_{server}_{k}", 0))
                 for resource, count in loads:
                     used.setdefault(resource, []).append(count * rates[-1])
-        throughputs.append(pulp.lpSum(rates) * (job.weight if len(problem.jobs) > 1 else 1))
+        throughputs.append(pulp.lpSum(rates) * (1 / job.weight if len(problem.jobs) > 1 else 1))
     least = model.add_variable("least")
     model += least + (MU * pulp.lpSum(throughputs) if len(throughputs) > 1 else 0)
     for throughput in throughputs:
