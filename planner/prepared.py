@@ -12,7 +12,7 @@ from functools import cached_property
 from inakit.planner.core.evaluate import Prediction, evaluate
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.install.ina_program import DataPlaneProgram
+from inakit.planner.install.ina_program import INA, DataPlaneProgram
 from inakit.planner.install.plan_entries import check_limits, entries
 from inakit.planner.trees.headroom import RESULTS_RETURN, headroom
 from inakit.switch.entries import Entries
@@ -48,7 +48,7 @@ class Prepared:
     @cached_property
     def entries(self) -> Entries:
         """The table entries of every switch."""
-        return entries(self.problem, self.plan)
+        return entries(self.problem, self.plan, self.program or INA)
 
     def fitted(self, program: DataPlaneProgram) -> Prepared:
         """The plan fitted to this program. Raises `PlanError` if the program cannot run it."""

@@ -52,7 +52,10 @@ METHODS: Mapping[str, Style] = {
     "PARING": Style(MINT, "s"),
     "PARING, one aggregator": Style(MUSTARD, "^"),
     "SPAR": Style(SKY, "D"),
-    "GOAT": Style(PLUM, "o"),
+    "GOAT, as published": Style(PLUM, "o"),
+    "goat-krgs": Style(PLUM, "o"),
+    "goat (ours)": Style(RED, "h"),
+    "goat": Style(RED, "h"),
     "ESA": Style(NAVY, "s"),
     "ATP": Style(MINT, "^"),
     "Geryon": Style(INK, "v"),
@@ -82,7 +85,7 @@ METHODS: Mapping[str, Style] = {
 """Styles by the names in the papers' figures. `style_of` also finds planners' names, which are in lower case."""
 
 VARIANTS = {
-    "on the path": 0, "leaf-spine": 0, "by the nearest": 1, "fat-tree": 1, "Eq. (4)": 1, "capped": 1, "balanced": 1,
+    "on the path": 0, "leaf-spine": 0, "by the nearest": 1, "fat-tree": 1, "capped": 1, "balanced": 1,
 }  # fmt: skip
 """The variants that can follow a method's name and ", ". Those with 1 have a different marker and dash."""
 SECOND_MARKER = {

@@ -6,13 +6,16 @@ this module. The packet format is not here: `inakit.traffic.wire.packet_format` 
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from inakit.planner.core.plan import AggregationTree, Plan
 from inakit.planner.core.slot_policies import POLICIES, policy_of
-from inakit.topo.errors import PlanError, unknown_name
+from inakit.topo.c_library import cache_directory
+from inakit.topo.errors import PlanError, unknown_name, writing
 from inakit.topo.fabric.fabric import VALUES_PER_PACKET, Chip
 
 # Sizes
@@ -102,6 +105,7 @@ class DataPlaneProgram:
     - `bitmap_bits`: the maximum number of children of an aggregator
     - `sums_parts`: one packet can represent several bits of a bitmap, and is refused if one of them is set already
     - `counts_workers`: a sum carries the number of workers in it
+    - `slots_per_pipeline`: the slots in the registers of each pipeline
     - `refused`: for each slot policy that the program does not support, the reason
     """
 
@@ -111,6 +115,7 @@ class DataPlaneProgram:
     bitmap_bits: int = BITMAP_BITS
     sums_parts: bool = True
     counts_workers: bool = True
+    slots_per_pipeline: int = SLOTS_PER_PIPELINE
     refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -176,6 +181,47 @@ INA_HW = DataPlaneProgram(
         "takes the new fragment in",
     },
 )
+
+
+def with_slots(program: DataPlaneProgram, slots: int) -> DataPlaneProgram:
+    """The program with registers for at least so many slots per pipeline; the program itself if it has them.
+
+    It is what p4c makes of the sources with a larger SLOTS_PER_PIPELINE_LOG2, written to the user's cache. It differs
+    in the sizes of the slots' registers and in the indices that action `locate` computes.
+    """
+    if slots <= program.slots_per_pipeline:
+        return program
+    bits, had = (slots - 1).bit_length(), program.slots_per_pipeline.bit_length() - 1
+    document = json.loads(program.path.read_text())
+    for register in document["register_arrays"]:
+        if register["size"] == PIPELINES << had:
+            register["size"] = PIPELINES << bits
+    for action in (action for action in document["actions"] if action["name"] == "InaIngress.locate"):
+        widen_indices(action, had, bits)
+    path = cache_directory() / f"{program.name}-{1 << bits}-slots.json"
+    text = json.dumps(document)
+    if not path.exists() or path.read_text() != text:
+        with writing(path):
+            draft = path.with_suffix(f".{os.getpid()}")
+            draft.write_text(text)
+            draft.replace(path)
+    return replace(program, path=path, slots_per_pipeline=1 << bits)
+
+
+def widen_indices(node: object, had: int, bits: int) -> None:
+    """Move the pipeline in all indices of a part of BMv2 JSON up from bit `had` to `bits`, and widen the mask below."""
+    if isinstance(node, dict):
+        right = node.get("right")
+        if isinstance(right, dict) and right.get("type") == "hexstr":
+            constant = node["op"], int(right["value"], 16)
+            if constant == ("<<", had):
+                right["value"] = hex(bits)
+            elif constant == ("&", (1 << had) - 1):
+                right["value"] = hex((1 << bits) - 1)
+    for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        widen_indices(part, had, bits)
+
+
 PROGRAMS = {program.name: program for program in (INA, INA_HW)}
 """The programs, by the names that `--program` accepts."""
 

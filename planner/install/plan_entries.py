@@ -16,11 +16,13 @@ from inakit.planner.core.slot_policies import policy_of
 from inakit.planner.install import ina_program
 from inakit.planner.install.ina_program import (
     COPIES,
+    INA,
     KIND_GRADIENT,
     KIND_NOTICE,
     KIND_RESULT,
     PORTS,
     SLOTS_PER_PIPELINE,
+    DataPlaneProgram,
 )
 from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from inakit.topo.errors import PlanError
@@ -67,9 +69,9 @@ class TreeKey:
         return self.job, self.tree.number
 
 
-def entries(problem: Problem, plan: Plan) -> Entries:
+def entries(problem: Problem, plan: Plan, program: DataPlaneProgram = INA) -> Entries:
     """The entries of every switch that a checked plan uses. Raises `PlanError` for limits of the P4 program."""
-    check_limits(problem.fabric, plan)
+    check_limits(problem.fabric, plan, program.slots_per_pipeline)
     fabric = problem.fabric
     trees = [TreeKey(planned.job, planned.tree, group) for group, planned in enumerate(plan.trees, start=1)]
     alone = [TreeKey(each.job, tree, 0) for each in plan.collectives for tree in trees_of(each)]
@@ -98,14 +100,14 @@ def gather(switch: Switch, rows: list[Row], groups: list[tuple[str, MulticastGro
     return SwitchEntries(switch.name, (*pipelines, *own), tuple(group for name, group in groups if name == switch.name))
 
 
-def check_limits(fabric: Fabric, plan: Plan) -> None:
-    """Raise `PlanError` if the plan needs more slots or ports than the P4 program has."""
+def check_limits(fabric: Fabric, plan: Plan, slots: int = SLOTS_PER_PIPELINE) -> None:
+    """Raise `PlanError` if the plan needs more ports than the P4 program has, or more than its slots per pipeline."""
     for planned in plan.trees:
         for aggregator in planned.tree.aggregators:
-            if aggregator.first_slot + aggregator.slots > SLOTS_PER_PIPELINE:
+            if aggregator.first_slot + aggregator.slots > slots:
                 raise PlanError(
                     f"job {planned.job}, tree {planned.tree.number}, switch '{aggregator.switch}': the P4 program has "
-                    f"{SLOTS_PER_PIPELINE} slots per pipeline; set the fabric's aggregator_slots to at most this number"
+                    f"{slots} slots per pipeline; set the fabric's aggregator_slots to at most this number"
                 )
     for switch in fabric.switches:
         if max(switch.ports, default=0) >= PORTS:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -37,10 +39,12 @@ from inakit.experiments.worlds.world import World, in_real_time
 from inakit.planner.core.files import save_jobs, save_plan
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.install.ina_program import INA, DataPlaneProgram
 from inakit.planner.prepared import Prepared, with_headroom
 from inakit.topo.errors import writing
 from inakit.topo.files.fabrics import save_fabric
 from inakit.traffic.closed_loop import Progress, ReliableOptions
+from inakit.traffic.endpoints.gradient import Gradients
 from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 
 
@@ -49,7 +53,7 @@ class EmulatedRun:
     """One run of a figure. `setting` is its place in the figure, as the run's record keeps it.
 
     `interferences` disturb the run on purpose. `queue_packets` is the length of every link's queue. `emulate` replaces
-    the default run, a network of the problem's fabric with the plan's entries.
+    the default run, a network of the problem's fabric with the plan's entries. `gradients` are random unless given.
     """
 
     name: str
@@ -60,6 +64,7 @@ class EmulatedRun:
     interferences: tuple[Interference, ...] = ()
     queue_packets: int | None = None
     emulate: Callable[[EmulatedRun, World, RunFolder, Progress], Outcome] | None = None
+    gradients: Gradients | None = None
 
     @cached_property
     def prepared(self) -> Prepared:
@@ -100,15 +105,14 @@ def run_emulated(
     runs: Sequence[EmulatedRun],
     request: Request,
     console: Console,
-    note: Callable[[EmulatedRun, Outcome], None] = lambda *_: None,
+    program: DataPlaneProgram = INA,
 ) -> EmulatedRuns:
     """Run all, one after another, on the request's target, after writing `run.json`. Raises `InakitError`.
 
-    Each finished run is printed, kept and passed to `note`, so a later failure loses no results. Where this machine
-    does not carry the rates, all runs are slowed down by one factor; outcomes are converted back to the requested
-    rates.
+    Each finished run is printed and kept. Where this machine does not carry the rates, all runs are slowed down by one
+    factor; outcomes are converted back to the requested rates.
     """
-    world = find_world(request.switch)
+    world = find_world(request.switch, program)
     check_results(request.results)
     print_choice(console, request.switch, world.name)
     scale = scale_of(runs, world, console)
@@ -127,11 +131,18 @@ def run_emulated(
             outcomes.append(outcome := measured_by(slower[run.name], scale, world, folder, part_of_all))
             record.planners[run.name].take(outcome.results)
             folder.write_record(record)
-            note(run, outcome)
             line = f"{number + 1} of {len(runs)}: {run.name}: {words_of(outcome)}"
             console.print(line, highlight=False, soft_wrap=True)
         record.finish(*overall(record.planners))
     return EmulatedRuns(folder, runs, tuple(outcomes), record.verdict, tuple(record.reasons))
+
+
+def run_alone(
+    name: str, run: EmulatedRun, switch: str, results: Path, program: DataPlaneProgram = INA
+) -> tuple[Outcome, str]:
+    """Run a plan by itself, without printing; return its outcome, and the name of its run folder."""
+    done = run_emulated(name, [run], Request(results, switch=switch), Console(file=StringIO()), program)
+    return done.outcomes[0], done.folder.path.name
 
 
 def measured_by(run: EmulatedRun, scale: float, world: World, folder: RunFolder, progress: Progress) -> Outcome:
@@ -182,6 +193,7 @@ def measure(run: EmulatedRun, world: World, folder: RunFolder, progress: Progres
     """Emulate one run. Raises `RunError` if a switch exits or the traffic stalls."""
     asked = Run(
         run.prepared,
+        gradients=run.gradients,
         options=run.options or ReliableOptions(),
         folder=folder.path / run.name,
         queue_packets=run.queue_packets,

@@ -21,8 +21,7 @@ from inakit.experiments.papers.common.emulated_figure import EmulatedFigure, Emu
 from inakit.experiments.papers.common.estimates import MISSING, Estimate, estimate, exact
 from inakit.experiments.papers.common.figure_engine import Part, Picture, Rows
 from inakit.experiments.papers.common.figure_registry import Request, own_planners
-from inakit.experiments.papers.common.statements import Statement, crosses, rises
-from inakit.experiments.papers.goat.testbed import SCHEMES, Paces, at_rate, everywhere, patient, plan_of
+from inakit.experiments.papers.goat.testbed import SCHEMES, Paces, at_rate, everywhere, name_of, patient, plan_of
 from inakit.experiments.run.console import NARROW, figures, names
 from inakit.experiments.run.outcome import Outcome, measured_figures, switch_events
 from inakit.planner.core.plan import SHARED_WINDOW, Plan
@@ -96,7 +95,7 @@ def testbed() -> Problem:
 
 
 PLANS: dict[str, Callable[[Problem], Plan]] = {
-    **{name: SCHEMES[name] for name in ("atp", "esa", "goat")},
+    **{name: SCHEMES[name] for name in ("atp", "esa", "goat-krgs", "goat")},
     "shadow-copy": everywhere("shadow-copy"),
 }
 """The plans that are compared. Shadow copies (SwitchML's, here below a PS) are not in the paper's figure: with them a
@@ -188,7 +187,9 @@ def means_table(axis: str, found: Sequence[Mean]) -> Table:
         own, style = getattr(mean, axis), "green" if len(mean.valid) == mean.runs else "bold red"
         cells = (format(mean.of(value), form) if mean.valid else "-" for _, value, form in COLUMNS)
         ends = after is None or getattr(after, axis) != own
-        table.add_row(f"{own:g}", mean.policy, *cells, f"[{style}]{len(mean.valid)}/{mean.runs}[/]", end_section=ends)
+        table.add_row(
+            f"{own:g}", name_of(mean.policy), *cells, f"[{style}]{len(mean.valid)}/{mean.runs}[/]", end_section=ends
+        )
     return table
 
 
@@ -205,17 +206,8 @@ def conclusion(points: Sequence[AsynchronyPoint]) -> Iterator[str]:
     """A sentence for each policy: its overhead at the largest spread compared with the overhead at equal rates."""
     for policy, curve in transfers_over_spread(points).items():
         first, (spread, last) = next(iter(curve.values())), list(curve.items())[-1]
-        change = f"{last / first - 1:+.0%}"
-        yield f"{policy}: {first:.2f} transfers per fragment at equal rates, {last:.2f} at spread {spread:g} ({change})"
-
-
-def said(points: Sequence[AsynchronyPoint]) -> Iterator[Statement]:
-    """The text's sentences about Figure 13, for the largest window."""
-    found = {policy: list(curve.values()) for policy, curve in transfers_over_spread(points).items()}
-    for policy in ("esa", "atp"):
-        if "goat" in found and policy in found:
-            yield crosses(f"{policy} crosses goat from below", found[policy], found["goat"])
-            yield rises(f"{policy} rises with the spread", found[policy])
+        change = f"{last:.2f} at spread {spread:g} ({last / first - 1:+.0%})"
+        yield f"{name_of(policy)}: {first:.2f} transfers per fragment at equal rates, {change}"
 
 
 OVERHEAD = "communication overhead\n(transfers per fragment)"
@@ -251,11 +243,11 @@ def series_of(found: Sequence[Mean], axis: str, value: Callable[[AsynchronyPoint
     at = {(mean.policy, getattr(mean, axis)): mean.estimate(value) for mean in found}
     places = sorted({getattr(mean, axis) for mean in found})
     policies = dict.fromkeys(mean.policy for mean in found)
-    return {policy: [at.get((policy, place), MISSING) for place in places] for policy in policies}
+    return {name_of(policy): [at.get((policy, place), MISSING) for place in places] for policy in policies}
 
 
 def show(request: Request, done: EmulatedRuns) -> Iterator[Part]:
-    """The points as `points.csv`, the figure, its tables, and its statements."""
+    """The points as `points.csv`, the figure, its tables, and a sentence for each policy."""
     points = [point(*each) for each in zip(settings(quick=request.quick), done.outcomes, strict=True)]
     yield Rows("points.csv", [column.name for column in fields(AsynchronyPoint)], map(astuple, points))
     # Without aggregation each worker's fragment crosses three links to the PS.
@@ -264,7 +256,6 @@ def show(request: Request, done: EmulatedRuns) -> Iterator[Part]:
         if found:
             yield means_table(axis, found)
     yield from conclusion(points)
-    yield list(said(points))
 
 
 def point(setting: AsynchronyRun, outcome: Outcome) -> AsynchronyPoint:

@@ -10,14 +10,17 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from math import inf
+from operator import mul
 
 import networkx as nx
 import numpy as np
 from rich.table import Table
 
-from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import Place
+from inakit.experiments.papers.common.claims import read_ledger
+from inakit.experiments.papers.common.drawing import BARS, Panel, Place
+from inakit.experiments.papers.common.estimates import Estimate, Series, means
 from inakit.experiments.papers.common.figure_engine import (
     Chart,
     Findings,
@@ -28,12 +31,13 @@ from inakit.experiments.papers.common.figure_engine import (
     by_seed,
 )
 from inakit.experiments.papers.common.figure_registry import Request, own_planners
-from inakit.experiments.papers.common.statements import Curves, Statement, beside_paper
+from inakit.experiments.papers.common.statements import Statement, beside_paper, ratio
 from inakit.experiments.papers.common.sweep import Result, Trial
+from inakit.experiments.papers.goat.testbed import GOAT, OURS
 from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.method import Options
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.methods.goat.krgs import Gina, KrgsOptions, schedule, value
+from inakit.planner.methods.goat.krgs import Gina, GradientSchedule, KrgsOptions, admitted, krgs, schedule, value
 from inakit.planner.methods.goat.shared_slots import PS, FloatArray, LanedGradient, Sharing, SlotTree, simulate
 from inakit.planner.registry import METHODS
 from inakit.topo.fabric.fabric import Fabric
@@ -41,6 +45,7 @@ from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina
 from inakit.traffic.wire.packet_format import FRAGMENT
 
+LEDGER = read_ledger("goat")
 NETWORKS: dict[str, Callable[[], Fabric]] = {
     "leaf-spine": cache(lambda: leaf_spine(10, 10, 5)),
     "fat-tree": cache(lambda: fat_tree(8, hosts_per_edge=6)),
@@ -151,58 +156,113 @@ def distances(fabric: str) -> dict[str, dict[str, int]]:
     return {node: dict(lengths) for node, lengths in nx.all_pairs_shortest_path_length(graph)}
 
 
-MODEL_BYTES, MEMORY_BYTES, SHARE = 221e6, 64e6, 0.2
-SUB_MODELS = 14
-"""The number of sub-models of equal size; four fit into a switch."""
-MEAN_RATE, SLOWEST, SPREAD = 0.5, 0.01, 0.2
-"""A worker sends at a share of a link's rate, drawn from a normal distribution with this mean and this spread (the
-paper's), and at least at the slowest share."""
-GRADIENT = LanedGradient(fragments=2210, slots=640, lanes=64)
-"""A model of 221 MB and memory of 64 MB, in fragments of 100 kB; finer fragments have the same aggregated share."""
+SLOWEST, SPREAD = 0.01, 0.2
+"""The least share of a link's rate at which a worker sends, and the paper's spread of shares."""
+LANES, LANE_BYTES = 64, 1e5
+"""The slots whose packets are simulated, and the size of a fragment; finer ones have the same aggregated share."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The settings of section IV-C. Where the text leaves one open, it is a choice that decides figures.
+
+    Workers send `model_bytes` in `sub_models` of equal size, of which four fit into a switch. Shares of a link's rate
+    have the mean `mean_rate`. A random `share` of the switches sums, each with `memory_bytes`. KRGS has `objective`
+    "saved", Eq. (4), or "traffic", Eq. (1); its switches sum what they hold or, if not `within_memory`, all.
+    `flushed`: partial sums leave with the last packet of their fragment. `in_nodes`: the length of a path without sums
+    is its number of nodes.
+    """
+
+    model_bytes: float = 221e6
+    sub_models: int = 14
+    memory_bytes: float = 64e6
+    share: float = 0.2
+    mean_rate: float = 0.5
+    objective: str = "saved"
+    within_memory: bool = True
+    flushed: bool = True
+    in_nodes: bool = False
+
+    @property
+    def sizes(self) -> FloatArray:
+        """The sizes of sub-models in bytes."""
+        return np.full(self.sub_models, self.model_bytes / self.sub_models)
+
+    @property
+    def gradient(self) -> LanedGradient:
+        """The gradient and a switch's memory in fragments."""
+        return LanedGradient(round(self.model_bytes / LANE_BYTES), round(self.memory_bytes / LANE_BYTES), LANES)
+
+
+TEXT = "as the text says"
+READINGS = {
+    TEXT: Reading(),
+    "rates N(1, 0.2)": Reading(mean_rate=1.0),
+    "240 MB a worker": Reading(model_bytes=240e6, sub_models=15),
+    "KRGS for Eq. (1)": Reading(objective="traffic"),
+    "memory exceeded": Reading(within_memory=False),
+    "memory for a model, every switch": Reading(memory_bytes=221e6, share=1.0),
+    "partial sums stay": Reading(flushed=False),
+    "paths in nodes": Reading(in_nodes=True),
+}
+"""The readings that are compared."""
 
 WORKERS = (20, 30, 35, 40, 45)
 SPREADS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 SEEDS, ROUNDINGS = (30, 3), 3
 PROCESSES = 2
 
-Scheme = Callable[[Drawn, FloatArray], Result]
+Scheme = Callable[[Drawn, FloatArray, Reading], Result]
 
 
-def goat(objective: str, drawn: Drawn, _rates: FloatArray) -> Result:
-    """GOAT with KRGS: every switch's sum, and every gradient sent to the PS directly, arrives at the PS once.
-
-    `objective` is KRGS's objective, "traffic" or Eq. (4)'s "saved".
-    """
-    gina = drawn.gina(np.full(SUB_MODELS, MODEL_BYTES / SUB_MODELS), MEMORY_BYTES)
-    found, _ = schedule(gina, KrgsOptions(drawn.seed, ROUNDINGS, objective))
-    raw = int((found.y == gina.server).sum())
-    ingress = (found.x[:, : gina.server].sum() + raw) * MODEL_BYTES / SUB_MODELS
-    return metrics(drawn, value(gina, found), ingress) | {"unaggregated_gb": raw * MODEL_BYTES / SUB_MODELS / 1e9}
+def goat_as_published(drawn: Drawn, _rates: FloatArray, reading: Reading) -> Result:
+    """GOAT's Algorithm 1: one rounding by KRGS. What exceeds a switch's memory passes the switch unsummed."""
+    gina = drawn.gina(reading.sizes, reading.memory_bytes)
+    found, _ = krgs(gina, KrgsOptions(drawn.seed, objective=reading.objective))
+    return of_schedule(drawn, gina, admitted(gina, found) if reading.within_memory else found, reading)
 
 
-def shared(policy: str, routing: str, drawn: Drawn, rates: FloatArray) -> Result:
+def goat(drawn: Drawn, _rates: FloatArray, reading: Reading) -> Result:
+    """Ours: KRGS for Eq. (1), repaired and improved by a local search."""
+    gina = drawn.gina(reading.sizes, reading.memory_bytes)
+    return of_schedule(drawn, gina, schedule(gina, KrgsOptions(drawn.seed, ROUNDINGS))[0], reading)
+
+
+def of_schedule(drawn: Drawn, gina: Gina, found: GradientSchedule, reading: Reading) -> Result:
+    """The metrics of a schedule: each switch's sum, and each gradient that no switch sums, arrives at the PS once."""
+    summed = found.x[np.arange(len(gina.sizes)), found.y]
+    passing = np.where(summed, 0.0, gina.onward[found.y])  # on from a switch that does not sum it
+    raw = (~summed | (found.y == gina.server)).sum(axis=0)
+    sums = found.x[:, : gina.server].sum(axis=1)
+    overhead = value(gina, found) + gina.sizes @ passing.sum(axis=0)
+    return metrics(drawn, overhead, float(gina.sizes @ (raw + sums)), reading)
+
+
+def shared(policy: str, routing: str, drawn: Drawn, rates: FloatArray, reading: Reading) -> Result:
     """ATP or ESA, whose workers share slots: the traffic of a simulated exchange. `routing` is a name of `ROUTINGS`."""
-    counts = simulate(drawn.slot_tree(routing), Sharing(policy), rates, GRADIENT)
-    size = MODEL_BYTES / GRADIENT.fragments
-    return metrics(drawn, counts.transfers * size, counts.ingress * size)
+    tree, gradient = drawn.slot_tree(routing), reading.gradient
+    counts = simulate(tree, Sharing(policy, flushed=reading.flushed), rates, gradient)
+    size = reading.model_bytes / gradient.fragments
+    return metrics(drawn, counts.transfers * size, counts.ingress * size, reading)
 
 
-def geryon(drawn: Drawn, _rates: FloatArray) -> Result:
+def geryon(drawn: Drawn, _rates: FloatArray, reading: Reading) -> Result:
     """Geryon: all gradients take shortest paths, without sums."""
-    return metrics(drawn, drawn.links * MODEL_BYTES, len(drawn.workers) * MODEL_BYTES)
+    links = drawn.links + (len(drawn.workers) if reading.in_nodes else 0)
+    return metrics(drawn, links * reading.model_bytes, len(drawn.workers) * reading.model_bytes, reading)
 
 
-def planned(name: str, drawn: Drawn, _rates: FloatArray) -> Result:
+def planned(name: str, drawn: Drawn, _rates: FloatArray, reading: Reading) -> Result:
     """A planner's plan with complete sums only: like GOAT's, its slots are unshared and wait for the slowest worker."""
-    job = Job(1, drawn.workers, (drawn.server,), int(MODEL_BYTES))
+    job = Job(1, drawn.workers, (drawn.server,), int(reading.model_bytes))
     problem = Problem(drawn.fabric, (job,), FRAGMENT)
     overhead = ingress = 0.0
     for each in METHODS[name].plan(problem, Options(seed=drawn.seed)).trees:
         tree = each.tree
-        part, counts = each.share * MODEL_BYTES, flow_counts([tree])
+        part, counts = each.share * reading.model_bytes, flow_counts([tree])
         overhead += part * counts.total()
         ingress += part * counts[problem.fabric.tor_of(tree.root), tree.root]
-    return metrics(drawn, overhead, ingress)
+    return metrics(drawn, overhead, ingress, reading)
 
 
 def compared() -> tuple[str, ...]:
@@ -210,15 +270,15 @@ def compared() -> tuple[str, ...]:
     return (*SCHEMES, *own_planners())
 
 
-def metrics(drawn: Drawn, overhead_bytes: float, ingress_bytes: float) -> dict[str, float]:
+def metrics(drawn: Drawn, overhead_bytes: float, ingress_bytes: float, reading: Reading) -> dict[str, float]:
     """The paper's metrics (section IV-A) in GB; the in-network aggregation amount is all gradients less the ingress."""
-    aggregated = len(drawn.workers) * MODEL_BYTES - ingress_bytes
+    aggregated = len(drawn.workers) * reading.model_bytes - ingress_bytes
     return {"overhead": overhead_bytes / 1e9, "ingress": ingress_bytes / 1e9, "aggregated": aggregated / 1e9}
 
 
 SCHEMES: dict[str, Scheme] = {
-    "GOAT": partial(goat, "traffic"),
-    "GOAT, Eq. (4)": partial(goat, "saved"),
+    GOAT: goat_as_published,
+    OURS: goat,
     "ESA, on the path": partial(shared, "esa", "path"),
     "ESA, by the nearest": partial(shared, "esa", "nearest"),
     "ATP, on the path": partial(shared, "atp", "path"),
@@ -230,13 +290,19 @@ ASYNCHRONOUS = {name for name in SCHEMES if name.startswith(("ESA", "ATP"))}
 
 @dataclass(frozen=True)
 class SimulationChart:
-    """A figure: its metric over an axis. `paper` has the text's values, by network and value of the axis, by scheme."""
+    """A figure: its metric over an axis. `paper` has the text's values, by network and value of the axis, by scheme.
+
+    `best` is whether GOAT is the highest or the lowest, `less` begins the names of the claims that GOAT has less by a
+    share.
+    """
 
     name: str
     metric: str
     title: str
     axis: str
     paper: Mapping[tuple[str, float], Mapping[str, float]]
+    best: str = ""
+    less: str = ""
 
     def on(self, network: str) -> Chart:
         """The figure's chart on a network, with all schemes."""
@@ -256,14 +322,15 @@ class SimulationChart:
         )  # fmt: skip
 
 
+HIGHEST, LOWEST = "highest", "lowest"
 LEAF_SPINE_35, FAT_TREE_40 = ("leaf-spine", 35.0), ("fat-tree", 40.0)
 CHARTS = (
     SimulationChart("fig10", "ingress", "aggregation overhead of the PS", "workers",
-                    {LEAF_SPINE_35: {"GOAT": 0.06, "ESA": 5.7, "ATP": 6.7, "Geryon": 8.4}}),
+                    {LEAF_SPINE_35: {"GOAT": 0.06, "ESA": 5.7, "ATP": 6.7, "Geryon": 8.4}}, LOWEST, "fig10-less"),
     SimulationChart("fig11", "aggregated", "in-network aggregation amount", "workers",
-                    {FAT_TREE_40: {"GOAT": 9.6, "ESA": 3.2, "ATP": 1.9}}),
+                    {FAT_TREE_40: {"GOAT": 9.6, "ESA": 3.2, "ATP": 1.9}}, HIGHEST),
     SimulationChart("fig12", "overhead", "communication overhead", "workers",
-                    {LEAF_SPINE_35: {"GOAT": 13.7, "ESA": 19.8, "ATP": 20.9, "Geryon": 37.1}}),
+                    {LEAF_SPINE_35: {"GOAT": 13.7, "ESA": 19.8, "ATP": 20.9, "Geryon": 37.1}}, LOWEST, "fig12-less"),
     SimulationChart("fig13", "overhead", "communication overhead, 35 workers", "spread", {}),
 )  # fmt: skip
 
@@ -273,11 +340,11 @@ def measure(trial: Trial) -> Result:
 
     A worker's rate is a share of a link's, cut off at 1 and at the slowest share.
     """
-    workers, seed = int(trial["workers"]), int(trial["seed"])
-    drawn = draw(str(trial["network"]), workers, seed, SHARE)
+    workers, seed, reading = int(trial["workers"]), int(trial["seed"]), READINGS[str(trial.get("reading", TEXT))]
+    drawn = draw(str(trial["network"]), workers, seed, reading.share)
     name, spread = str(trial["scheme"]), float(trial["spread"])
-    rates: FloatArray = np.random.default_rng(seed).normal(MEAN_RATE, spread, workers).clip(SLOWEST, 1)
-    return (SCHEMES.get(name) or partial(planned, name))(drawn, rates)
+    rates: FloatArray = np.random.default_rng(seed).normal(reading.mean_rate, spread, workers).clip(SLOWEST, 1)
+    return (SCHEMES.get(name) or partial(planned, name))(drawn, rates, reading)
 
 
 def draws(cell: Trial, seeds: int) -> list[Trial]:
@@ -287,51 +354,109 @@ def draws(cell: Trial, seeds: int) -> list[Trial]:
 
 def show(figure: SimulationChart, found: Findings) -> Iterator[Part]:
     charts = {network: figure.on(network) for network in NETWORKS}
-    curves = {network: found.curves(chart) for network, chart in charts.items()}
+    curves = {network: found.series(chart) for network, chart in charts.items()}
     for network, chart in charts.items():
-        title = f"GOAT, {figure.name}: {figure.title} (GB), {network}"
-        table = Table(figure.axis, *(f"{at:g}" for at in chart.points), title=title)
-        for scheme, values in curves[network].items():
+        table = Table(figure.axis, *(f"{at:g}" for at in chart.points), title=f"GOAT, {figure.title} (GB), {network}")
+        for scheme, values in means(curves[network]).items():
             table.add_row(scheme, *(f"{value:.2f}" for value in values))
         yield table
+    places = charts["leaf-spine"].places
     if figure.paper:
         rows = [
-            (f"{scheme}, {network}, {at:g} {figure.axis}", printed, curves[network][scheme][chart.places.index(at)])
+            (f"{scheme}, {network}, {at:g} {figure.axis}", printed, curves[network][scheme][places.index(at)].value)
             for network, chart in charts.items() for (where, at) in figure.paper if where == network
             for scheme in SCHEMES if (printed := chart.paper.get(scheme, {}).get(at))
         ]  # fmt: skip
         yield beside_paper(f"{figure.name}, values in the text", rows, (".2f", ".2f", ".2f"))
-    places = charts[next(iter(charts))].places
-    yield list(said_of_crossings(curves) if figure.axis == "spread" else said_of_orders(figure, curves, places))
+    yield f"fitted: workers send at N({Reading().mean_rate:g}, {SPREAD:g}) of a link's rate, to Figures 10 and 11"
+    yield list(said_of_crossings(curves) if figure.axis == "spread" else said_of_values(figure, curves, places))
     yield Picture(map(found.panel, charts.values()))
 
 
-def said_of_orders(
-    figure: SimulationChart, curves: Mapping[str, Curves], places: Sequence[Place]
+JUDGED = {"goat": GOAT, "esa": "ESA, on the path", "atp": "ATP, on the path", "geryon": "Geryon"}
+"""The lines by which claims are judged: the text says that ESA and ATP sum on shortest paths (section IV-A)."""
+
+
+def said_of_values(
+    figure: SimulationChart, curves: Mapping[str, Series], places: Sequence[Place]
 ) -> Iterator[Statement]:
-    """The statements that GOAT is best everywhere, and that the values in the text have the text's order."""
-    most = figure.metric == "aggregated"
-    rivals = [name for name in SCHEMES if not name.startswith("GOAT") and not (most and name == "Geryon")]
-    for network, own in curves.items():
-        yield (statements.is_highest if most else statements.is_lowest)(network, "GOAT", rivals, own, places)
-    for (network, at), printed in figure.paper.items():
-        for reading in ("on the path", "by the nearest"):
-            names = {name: f"{name}, {reading}" if name in ("ESA", "ATP") else name for name in printed}
-            highest_first = [names[name] for name in sorted(printed, key=printed.__getitem__, reverse=True)]
-            values = {name: [curves[network][name][places.index(at)]] for name in highest_first}
-            yield from statements.in_order(f"{network}, {at:g} workers", highest_first, values, [at])
+    """The claims that GOAT is best everywhere, and about the values in the text."""
+    ((network, at),) = figure.paper
+    named = {scheme: name for scheme, name in JUDGED.items() if name.split(",")[0] in figure.paper[network, at]}
+    values = {scheme: curves[network][name][places.index(at)] for scheme, name in named.items()}
+    for scheme, found in values.items():
+        yield LEDGER.judge(f"{figure.name}-{scheme}", found)
+        if figure.less and scheme != "goat":
+            yield LEDGER.judge(f"{figure.less}-{scheme}", ratio(values["goat"], found).map(lambda share: 1 - share))
+    everywhere = {name: [point for own in curves.values() for point in own[name]] for name in named.values()}
+    where = [f"{network}, {place:g}" for network in curves for place in places]
+    yield LEDGER.judge(f"{figure.name}-{figure.best}", everywhere, where)
 
 
-def said_of_crossings(curves: Mapping[str, Curves]) -> Iterator[Statement]:
-    """The statements that ESA and ATP are below GOAT at equal rates, rise with the spread, and end above GOAT."""
-    for network, own in curves.items():
-        for scheme in [name for name in SCHEMES if name in ASYNCHRONOUS]:
-            yield statements.crosses(f"{network}: {scheme} crosses GOAT from below", own[scheme], own["GOAT"])
-            yield statements.rises(f"{network}: {scheme} rises with the spread", own[scheme])
+def said_of_crossings(curves: Mapping[str, Series]) -> Iterator[Statement]:
+    """The claims that ESA and ATP, by the nearest switch, are below GOAT at equal rates, and rise with the spread."""
+    near = ("ESA, by the nearest", "ATP, by the nearest")
+    equal = {name: [own[name][0] for own in curves.values()] for name in (GOAT, *near)}
+    yield LEDGER.judge("fig13-zero", equal, list(curves))
+    for scheme, name in zip(("esa", "atp"), near, strict=True):
+        yield LEDGER.judge(f"fig13-{scheme}-rises", {network: own[name] for network, own in curves.items()})
 
 
 def cells(figure: SimulationChart, _: Request) -> Iterator[Trial]:
     return (cell for network in NETWORKS for cell in figure.on(network).cells)
+
+
+AT = {"leaf-spine": 35, "fat-tree": 40}
+"""The number of workers for which the text gives values, by network."""
+
+
+def readings(_: Request) -> Iterator[Trial]:
+    """The schemes with values in the text, in every reading."""
+    for reading, (network, workers), scheme in product(READINGS, AT.items(), SCHEMES):
+        if reading == TEXT or scheme not in INDIFFERENT.get(reading, ()):
+            place: Trial = {"workers": workers, "spread": SPREAD, "scheme": scheme, "network": network}
+            yield place if reading == TEXT else {**place, "reading": reading}
+
+
+ALGORITHMS, POLICIES = (GOAT, OURS), tuple(ASYNCHRONOUS)
+INDIFFERENT = {
+    "rates N(1, 0.2)": (*ALGORITHMS, "Geryon"),
+    "KRGS for Eq. (1)": (OURS, *POLICIES, "Geryon"),
+    "memory exceeded": (OURS, *POLICIES, "Geryon"),
+    "partial sums stay": (*ALGORITHMS, "Geryon"),
+    "paths in nodes": (*ALGORITHMS, *POLICIES),
+}
+"""The schemes that a reading does not concern."""
+
+
+def show_readings(found: Findings) -> Iterator[Part]:
+    """A table and a panel for each figure with values in the text: ours over the paper's, by reading and scheme."""
+    panels = []
+    for figure in (figure for figure in CHARTS if figure.paper):
+        (((network, at), paper),) = figure.paper.items()
+        names = {scheme: "GOAT" if scheme == OURS else scheme.split(",")[0] for scheme in SCHEMES}
+        printed = {scheme: paper[name] for scheme, name in names.items() if name in paper}
+        values = {scheme: list(over_readings(found, figure, network, scheme)) for scheme in printed}
+        table = Table(f"{figure.name} (GB)", *printed)
+        table.add_row("the paper's", *(f"{value:g}" for value in printed.values()))
+        for number, reading in enumerate(READINGS):
+            table.add_row(reading, *(f"{own[number].value:.2f}" for own in values.values()))
+        yield table
+        ratios = {
+            scheme: [point.map(partial(mul, 1 / printed[scheme])) for point in own] for scheme, own in values.items()
+        }
+        title, label = f"{network}, {at:g} workers", f"{figure.title},\nover the paper's"
+        panels.append(Panel(BARS, list(READINGS), ratios, "reading", label, title, log="y"))
+    yield Picture(panels)
+
+
+def over_readings(found: Findings, figure: SimulationChart, network: str, scheme: str) -> Iterator[Estimate]:
+    """A scheme's values in all readings."""
+    for reading in READINGS:
+        cell: Trial = {"workers": AT[network], "spread": SPREAD, "scheme": scheme, "network": network}
+        if reading != TEXT and scheme not in INDIFFERENT.get(reading, ()):
+            cell = {**cell, "reading": reading}
+        yield found.estimate(cell, Quantity(figure.metric, ""))
 
 
 FIGURES = {
@@ -340,4 +465,9 @@ FIGURES = {
         draws, processes=PROCESSES,
     )
     for figure in CHARTS
+} | {
+    "readings": SweptFigure(
+        "goat-readings", "goat-simulation-trials", measure, readings, show_readings, SEEDS, draws, processes=PROCESSES,
+        leaves_out="it compares readings of the paper's text",
+    )
 }  # fmt: skip

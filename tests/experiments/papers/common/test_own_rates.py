@@ -12,9 +12,8 @@ from tolerance import assert_within
 
 from inakit.experiments.papers.aro import emulated as by_packets
 from inakit.experiments.papers.aro.setting import CAPACITY_BPS, LEVELS, SCHEMES, SJST, Ask
-from inakit.experiments.papers.common.emulated_figure import run_emulated, run_plans
+from inakit.experiments.papers.common.emulated_figure import run_plans
 from inakit.experiments.papers.common.figure_registry import Request, find_figure
-from inakit.experiments.papers.goat.training import EpochRun, epoch
 from inakit.experiments.papers.inart import emulated as inart_emulated
 from inakit.experiments.papers.inart.setting import LBMM, MODELS
 from inakit.experiments.papers.inart.simulated import FigurePoint
@@ -85,18 +84,10 @@ def test_p4inc_aois_testbed_at_any_scale() -> None:
     assert all(own.gradient_bytes / job.gradient_bytes == pytest.approx(1 / 5000, rel=0.01) for own, job in sizes)
 
 
-def test_goats_epoch_takes_the_papers_time(tmp_path: Path) -> None:
-    run = EpochRun("densenet121", 4, "goat").emulated_run()
-    (outcome,) = run_emulated("goat", [run], virtual(tmp_path), Console(quiet=True)).outcomes
-    found = epoch(run, outcome)
-    assert found.trusted("goat")
-    assert found.ps_ingress_mb == pytest.approx(30.5, rel=0.05)
-
-
 def test_a_figure_without_scales_refuses_one(tmp_path: Path) -> None:
-    figure = find_figure("goat", "fig4")
+    figure = find_figure("goat", "fig6")
     figure.check(Request(tmp_path))
-    with pytest.raises(InputError, match=r"--scale 0\.5: the figure 'training throughput by model"):
+    with pytest.raises(InputError, match=r"--scale 0\.5: the figure 'accuracy over time"):
         figure.check(Request(tmp_path, scale=0.5))
     scaled = find_figure("inart", "fig13-emulated")
     scaled.check(Request(tmp_path, scale=0.5))

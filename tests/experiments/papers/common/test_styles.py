@@ -57,7 +57,7 @@ FIGURES_OF_METHODS = {
     "aro emulated": ("aro", "random", "grid", "aggtree", "forest"),
     "aro emulated, pipelines": ("aro", "aro-unaware"),
     "atro": ("ATRO", "ARO", "PARING", "PARING, one aggregator", "SPAR"),
-    "goat": ("GOAT", "ESA", "ATP", "Geryon", "shadow-copy"),
+    "goat": ("GOAT, as published", "goat (ours)", "ESA", "ATP", "Geryon", "shadow-copy"),
     "inart": inart_compared(),
     "inart fig2 to fig5": ("InArt", "R-InArt", "ATP", "LBMM"),
     "p4inc-aoi": ("noINC-FCFS", "INC-FCFS", "noINC-TW", "INC-TW", "pack", "INC-TW-NoRecon", "milp"),

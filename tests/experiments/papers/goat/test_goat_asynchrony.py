@@ -50,7 +50,7 @@ def test_what_was_overloaded_is_no_result() -> None:
     assert "1/2" in text
     assert "99.00" not in text
     assert "77.00" not in text
-    assert [line.partition(":")[0] for line in conclusion(POINTS)] == ["atp", "goat"]
+    assert [line.partition(":")[0] for line in conclusion(POINTS)] == ["ATP", "goat (ours)"]
     assert "22.00 at spread 0.2 (+100%)" in next(conclusion(POINTS))
 
 

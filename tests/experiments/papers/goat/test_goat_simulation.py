@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from rich.console import Console
 
 from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.goat import simulation as goat_simulation
-from inakit.experiments.papers.goat.simulation import MODEL_BYTES, NETWORKS, ROUTINGS, draw, measure
+from inakit.experiments.papers.goat.simulation import NETWORKS, ROUTINGS, Reading, draw, measure
+from inakit.experiments.papers.goat.testbed import GOAT, OURS
+
+MODEL_BYTES = Reading().model_bytes
 
 
 def result(scheme: str, spread: float = 0.2, seed: int = 1) -> dict[str, float]:
@@ -44,10 +48,14 @@ def test_every_worker_comes_to_the_ps(network: str, routing: str) -> None:
 
 
 def test_equal_rates_are_better_summed_near_by_and_spread_ones_by_goat() -> None:
-    """GOAT says so in Section IV-C, on Figure 13."""
-    goat = result("GOAT")["overhead"]
+    """GOAT says so in Section IV-C, on Figure 13; here of the means over four draws."""
+
+    def mean(scheme: str, spread: float) -> float:
+        return fmean(result(scheme, spread, seed)["overhead"] for seed in range(4))
+
+    goat = mean(GOAT, 0.0)
     for scheme in ("ESA, by the nearest", "ATP, by the nearest"):
-        assert result(scheme, 0.0)["overhead"] < goat < result(scheme, 0.4)["overhead"]
+        assert mean(scheme, 0.0) < goat < mean(scheme, 0.4)
 
 
 def test_geryon_brings_every_gradient_to_the_ps() -> None:
@@ -56,7 +64,7 @@ def test_geryon_brings_every_gradient_to_the_ps() -> None:
     assert found["aggregated"] == pytest.approx(0)
 
 
-@pytest.mark.parametrize("scheme", ["GOAT", "ESA, on the path", "ATP, on the path"])
+@pytest.mark.parametrize("scheme", [GOAT, OURS, "ESA, on the path", "ATP, on the path"])
 def test_what_is_summed_does_not_come_to_the_ps(scheme: str) -> None:
     found = result(scheme)
     assert found["ingress"] + found["aggregated"] == pytest.approx(35 * MODEL_BYTES / 1e9)
@@ -70,6 +78,6 @@ def test_a_figure_is_printed_with_the_papers_values_and_drawn(tmp_path: Path, mo
     console, fig12 = Console(record=True, width=160), goat_simulation.FIGURES["fig12"]
     made_up = replace(fig12, seeds=(1, 1), processes=1, measure=lambda _trial: {"overhead": 2 * 13.7})
     made_up(console, Request(tmp_path, quick=True))
-    assert "GOAT, leaf-spine, 35 workers" in (text := console.export_text())
+    assert f"{GOAT}, leaf-spine, 35 workers" in (text := console.export_text())
     assert "2.00" in text
     assert {file.name for file in tmp_path.iterdir()} >= {"goat-fig12.png", "goat-fig12.svg", "goat-simulation-trials"}
