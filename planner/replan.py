@@ -17,7 +17,7 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
 from inakit.planner.methods.inart.inart import background_of_flows, plan_routes, residual
-from inakit.planner.methods.inart.inart_forest import plan_trees
+from inakit.planner.methods.inart.inart_forest import plan_trees, rate_bps
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
 from inakit.planner.trees.summed_once import SplitTask
@@ -90,9 +90,3 @@ def rate_left_bps(fabric: Fabric, plan: Plan) -> float:
     if not (links <= fabric.capacities_bps.keys() and sums <= fabric.ina_names):
         return 0.0
     return sending_rate_bps(fabric, ((planned.tree, planned.share) for planned in plan.trees))
-
-
-def rate_bps(plan: Plan) -> float:
-    """The sending rate of a worker of the first job. InArt gives all jobs the same rate."""
-    job = plan.trees[0].job
-    return sum(planned.rate_bps for planned in plan.trees if planned.job == job)

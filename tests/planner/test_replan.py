@@ -17,9 +17,10 @@ from inakit.planner.core.plan import Plan, fragment_ranges
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
 from inakit.planner.methods.inart.inart import Background, InartOptions, background_of_flows, residual
+from inakit.planner.methods.inart.inart_forest import rate_bps
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.replan import rate_bps, rate_left_bps, replan, replan_beside
+from inakit.planner.replan import rate_left_bps, replan, replan_beside
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators

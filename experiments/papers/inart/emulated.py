@@ -66,9 +66,10 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
 from inakit.planner.methods.inart.inart import background_of_flows, residual
+from inakit.planner.methods.inart.inart_forest import rate_bps
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
-from inakit.planner.replan import rate_bps, rate_left_bps, with_rate
+from inakit.planner.replan import rate_left_bps, with_rate
 from inakit.traffic.measure.measured import Iteration
 from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 from inakit.traffic.wire.packet_format import FRAGMENT

@@ -1,13 +1,15 @@
 """Repair of a rounding: simulated annealing, for a target rate that rises whenever it is reached.
 
 A rounding keeps the constraints of LP-InArt only on average. The search moves one flow at a time to another way, or the
-sum of one INP to another path. It accepts moves that lower the excess over all capacities, and by chance also moves
-that raise it, less and less often. When there is no excess, every worker can send at the target.
+sum of one INP to another path; where the split is free, also a part of the gradient from one PS to another. It accepts
+moves that lower the excess over all capacities, and by chance also moves that raise it, less and less often. When there
+is no excess, every worker can send at the target.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,6 +27,10 @@ TURNS = 0.1
 """The fraction of the moves that send the sum of an INP on another path."""
 FOLLOWS = 0.7
 """The fraction of a flow's moves that follow another flow of its task to the INP that sums it."""
+SHIFTS = 0.02
+"""The fraction of the moves that change the split, where it is free. Each reads all flows of two tasks."""
+MOST_SHIFTED = 0.3
+"""The largest part of the gradient that moves at once, as a fraction of a mean task's."""
 STEP = 1.01
 """The factor by which the target exceeds the reached rate."""
 TOLERANCE = 1e-9
@@ -124,10 +130,15 @@ class Choices:
 
 
 class Annealing:
-    """A routing, its loads in flows of a mean task, and its excess over the limits at the target rate."""
+    """A routing, its loads in flows of a mean task, and its excess over the limits at the target rate.
 
-    def __init__(self, choices: Choices, routing: InartRouting, target_bps: float) -> None:
+    With `free` the search changes the split too, the tasks' `weights`; a routing is found without them.
+    """
+
+    def __init__(self, choices: Choices, routing: InartRouting, target_bps: float, *, free: bool = False) -> None:
         self.choices = choices
+        self.weights = list(choices.weights)
+        self.free = free
         self.limits = [inf] * len(choices.capacities_bps)
         self.loads = [0.0] * len(self.limits)
         self.counts = [0] * len(choices.sites)
@@ -178,7 +189,7 @@ class Annealing:
         self.limits = [
             capacity / (target_bps * self.choices.mean) + TOLERANCE for capacity in self.choices.capacities_bps
         ]
-        if len(set(self.choices.weights)) == 1:
+        if not self.free and len(set(self.choices.weights)) == 1:
             self.limits = [floor(limit) if limit < inf else inf for limit in self.limits]
         crowded = sum(
             max(count - site.children, 0) for count, site in zip(self.counts, self.choices.sites, strict=True)
@@ -203,7 +214,9 @@ class Annealing:
                     break
                 self.aim(min(self.rate_bps * STEP, bound_bps))
             temperature *= cooling
-            if sites and draw.random() < TURNS:
+            if self.free and draw.random() < SHIFTS:
+                self.shift(temperature, draw)
+            elif sites and draw.random() < TURNS:
                 self.turn(sites[int(draw.random() * len(sites))], temperature, draw)
             else:
                 self.move(int(draw.random() * flows), temperature, draw)
@@ -215,7 +228,7 @@ class Annealing:
         The latter favours sums of many flows, which leave most capacity free.
         """
         flow = self.choices.flows[number]
-        weight = self.choices.weights[flow.task]
+        weight = self.weights[flow.task]
         options: Sequence[Option] = flow.options
         if draw.random() < FOLLOWS:
             workers = len(self.choices.tasks[flow.task].job.workers)
@@ -234,7 +247,7 @@ class Annealing:
 
     def turn(self, number: int, temperature: float, draw: random.Random) -> None:
         site = self.choices.sites[number]
-        weight = self.choices.weights[site.task] if self.counts[number] else 0.0
+        weight = self.weights[site.task] if self.counts[number] else 0.0
         old, new = self.onward[number], site.onward[int(draw.random() * len(site.onward))]
         added = self.load(old.loaded, -weight) + self.load(new.loaded, weight)
         if accepted(added, temperature, draw):
@@ -243,6 +256,42 @@ class Annealing:
         else:
             self.load(new.loaded, -weight)
             self.load(old.loaded, weight)
+
+    def shift(self, temperature: float, draw: random.Random) -> None:
+        """Try to move a part of a job's gradient from one of its PSs to another."""
+        tasks = self.choices.tasks
+        less, more = draw.sample(range(len(tasks)), 2)
+        if tasks[less].job is not tasks[more].job:
+            return
+        step = min(self.weights[less], draw.random() * MOST_SHIFTED)
+        fewer, further = self.flows_of(less), self.flows_of(more)
+        added = self.shifted(fewer, -step) + self.shifted(further, step)
+        if accepted(added, temperature, draw):
+            self.weights[less] -= step
+            self.weights[more] += step
+            self.excess += added
+        else:
+            self.shifted(fewer, step)
+            self.shifted(further, -step)
+
+    def shifted(self, flows: Counter[int], step: float) -> float:
+        """Add to the load of each resource the step times its flows; return the added excess."""
+        return sum(self.load((resource,), step * count) for resource, count in flows.items())
+
+    def flows_of(self, task: int) -> Counter[int]:
+        """The number of a task's flows on each resource."""
+        choices = self.choices
+        found: Counter[int] = Counter()
+        first = choices.first[task]
+        for option in self.chosen[first : first + len(choices.tasks[task].job.workers)]:
+            found.update(option.loaded)
+        for number, site in enumerate(choices.sites):
+            if site.task == task and (count := self.counts[number]):
+                found.update(self.onward[number].loaded)
+                if count > 1:
+                    for resource in site.summing:
+                        found[resource] += count
+        return found
 
     @property
     def rate_bps(self) -> float:

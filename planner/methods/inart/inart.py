@@ -1,8 +1,9 @@
 """InArt: the gradient split over several PSs, each flow summed once at most, at any useful switch.
 
 LP-InArt (Eq. (5)) bounds the sending rate. Its fractions are rounded at random several times (R-InArt), and the best
-rounding is repaired for rates that approach the bound (`annealing`). A plan has the rate that its loads allow; its gap
-refers to the bound of the relaxation.
+rounding is repaired for rates that approach the bound (`annealing`). The paper fixes the split before it looks for
+routes; here the repair goes on to change both. A plan has the rate that its loads allow; its gap refers to the bound of
+the relaxation. The paper's own two steps, without repair, are `inart_raw`.
 
 Background traffic leaves the residual capacities B(e) - b(e), B(s) - b(s) and C(v) - c(v) of Eq. (1).
 """
@@ -14,23 +15,24 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar
 
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.plan import AggregationTree, Plan, SolverOptions
 from inakit.planner.core.problem import Problem, require_equal_weights
 from inakit.planner.install.fault_entries import Flow, background_routes, flow_links
 from inakit.planner.methods.inart.annealing import Annealing, Choices
 from inakit.planner.methods.inart.relaxation import (
     BISECTIONS,
-    Relaxed,
+    destination,
+    first_splits,
     relax_whole,
-    split_model,
     split_routes,
     with_shares,
 )
-from inakit.planner.methods.inart.rounding import round_apart, round_off, round_together
+from inakit.planner.methods.inart.rounding import InartRouting, round_apart, round_off, round_together
 from inakit.planner.solvers import proven
 from inakit.planner.trees.from_paths import plan_of_trees
 from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
@@ -44,6 +46,7 @@ MOVES_PER_FLOW = 5000
 @dataclass(frozen=True)
 class InartOptions(Options):
     """`roundings` of each kind are drawn; the best is repaired `rounds` times, with at most `moves` (5000 per flow).
+    `inart` does so for each of its first splits, and then at most `rounds` times again with free shares.
 
     `bisections` tighten the relaxation by properties of whole flows (`relax_whole`); without any it is Eq. (5).
     """
@@ -55,22 +58,62 @@ class InartOptions(Options):
     LEAST: ClassVar[Mapping[str, int]] = {"roundings": 1, "rounds": 1, "moves": 1, "bisections": 0}
 
 
-Routed = list[tuple[SplitTask, AggregationTree]]
-"""Tasks, each with its tree."""
+@dataclass(frozen=True)
+class Routed:
+    """Tasks, and R-InArt's decisions for each of them."""
+
+    fabric: Fabric
+    tasks: list[SplitTask]
+    routing: InartRouting
+
+    @cached_property
+    def trees(self) -> list[AggregationTree]:
+        """The tree of each task."""
+        parts = zip(self.tasks, self.routing.ways, self.routing.onward, strict=True)
+        return [tree_of(self.fabric, task, 1, ways, onward) for task, ways, onward in parts]
+
+    @cached_property
+    def rate_bps(self) -> float:
+        """The highest sending rate at which every tree has its task's share."""
+        shares = (task.share for task in self.tasks)
+        return sending_rate_bps(self.fabric, zip(self.trees, shares, strict=True))
+
+    def split_anew(self, solver: SolverOptions) -> Routed:
+        """These routes with their best split; a task that gets no part of the gradient is omitted."""
+        shares = split_routes(self.fabric, self.tasks, self.trees, solver)
+        decided = dict(
+            zip(map(destination, self.tasks), zip(self.routing.ways, self.routing.onward, strict=True), strict=True)
+        )
+        tasks = with_shares(self.tasks, shares)
+        ways, onward = zip(*(decided[destination(task)] for task in tasks), strict=True)
+        return Routed(self.fabric, tasks, InartRouting(ways, onward))
 
 
 def plan(problem: Problem, options: InartOptions) -> Plan:
-    """L-InArt, then R-InArt with its shares, then new shares for these routes."""
+    """Split and routes together: R-InArt for each of `first_splits`, then a search that changes its split too."""
     require_equal_weights(problem, "inart")
     started, fabric = time.monotonic(), problem.fabric
-    tasks, bound = split_model(fabric, split_equally(problem), options.for_solver)
-    relaxed = relax_whole(fabric, tasks, options.for_solver, options.bisections)
-    routed = route(fabric, tasks, relaxed, options)
-    trees = {(task.job.number, task.server): tree for task, tree in routed}
-    split = with_shares(tasks, split_routes(fabric, tasks, list(trees.values()), options.for_solver))
-    again = [(task, trees[task.job.number, task.server]) for task in split]
-    best = max(again, routed, key=lambda choice: rate_bps(fabric, choice))
+    splits, bound = first_splits(problem, options)
+    found = [search_both(route(fabric, tasks, options)[0], bound, options) for tasks in splits]
+    best = max(found, key=lambda routed: routed.rate_bps)
     return finished("inart", problem, best, bound, started, options.window)
+
+
+def search_both(routed: Routed, bound_bps: float, options: InartOptions) -> Routed:
+    """The best split for the routes, then better routes and shares nearby: in turns while the rate rises, and at most
+    `rounds` times.
+    """
+    draw, best = (
+        random.Random(options.seed),
+        max(routed, routed.split_anew(options.for_solver), key=lambda each: each.rate_bps),
+    )
+    shared = len(best.tasks) > len({task.job.number for task in best.tasks})
+    for _ in range(options.rounds if shared else 0):
+        found = searched(best, draw, bound_bps, options, free=True).split_anew(options.for_solver)
+        if found.rate_bps <= best.rate_bps:
+            break
+        best = found
+    return best
 
 
 def plan_equal(problem: Problem, options: InartOptions) -> Plan:
@@ -79,39 +122,41 @@ def plan_equal(problem: Problem, options: InartOptions) -> Plan:
 
 
 def plan_routes(problem: Problem, tasks: list[SplitTask], options: InartOptions, method: str) -> Plan:
-    """R-InArt (Algorithm 2) for a given split."""
+    """R-InArt (Algorithm 2) for a given split, its roundings repaired."""
     require_equal_weights(problem, method)
     started = time.monotonic()
-    relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
-    routed = route(problem.fabric, tasks, relaxed, options)
-    return finished(method, problem, routed, relaxed.bound_bps, started, options.window)
+    routed, bound = route(problem.fabric, tasks, options)
+    return finished(method, problem, routed, bound, started, options.window)
 
 
 def finished(method: str, problem: Problem, routed: Routed, bound_bps: float, started: float, window: int) -> Plan:
     """The plan of these trees, with its gap to `bound_bps` and the time since `started`."""
-    gap = max(0.0, bound_bps / rate_bps(problem.fabric, routed) - 1)
-    trees = [(task.job.number, task.share, tree) for task, tree in routed]
+    gap = max(0.0, bound_bps / routed.rate_bps - 1)
+    trees = [(task.job.number, task.share, tree) for task, tree in zip(routed.tasks, routed.trees, strict=True)]
     return plan_of_trees(method, problem, trees, window, proven(gap, started), by_share=True)
 
 
-def rate_bps(fabric: Fabric, routed: Routed) -> float:
-    """The highest sending rate at which every tree has its task's share."""
-    return sending_rate_bps(fabric, ((tree, task.share) for task, tree in routed))
-
-
-def route(fabric: Fabric, tasks: list[SplitTask], relaxed: Relaxed, options: InartOptions) -> Routed:
-    """The trees with the highest rate that roundings and their repair find."""
+def route(fabric: Fabric, tasks: list[SplitTask], options: InartOptions) -> tuple[Routed, float]:
+    """The highest rate that roundings and their repair find for these shares, and its bound in bit/s."""
+    relaxed = relax_whole(fabric, tasks, options.for_solver, options.bisections)
     draw = random.Random(options.seed)
-    choices = Choices(fabric, tasks)
     roundings = [round_apart, round_together] * options.roundings
-    drawn = [round_off(fabric, tasks, relaxed, draw, rounding) for rounding in roundings]
-    best = max(drawn, key=lambda routing: Annealing(choices, routing, relaxed.bound_bps).rate_bps)
+    drawn = [Routed(fabric, tasks, round_off(fabric, tasks, relaxed, draw, rounding)) for rounding in roundings]
+    best = max(drawn, key=lambda routed: routed.rate_bps)
     for _ in range(options.rounds):
-        search = Annealing(choices, best, relaxed.bound_bps)
-        search.aim(search.rate_bps)
-        best = search.anneal(draw, min(options.moves, MOVES_PER_FLOW * len(choices.flows)), relaxed.bound_bps) or best
-    parts = zip(tasks, best.ways, best.onward, strict=True)
-    return [(task, tree_of(fabric, task, 1, ways, onward)) for task, ways, onward in parts]
+        best = searched(best, draw, relaxed.bound_bps, options)
+    return best, relaxed.bound_bps
+
+
+def searched(
+    routed: Routed, draw: random.Random, bound_bps: float, options: InartOptions, *, free: bool = False
+) -> Routed:
+    """The routes of a repair that began with these; where it found none of a higher rate, the same."""
+    choices = Choices(routed.fabric, routed.tasks)
+    search = Annealing(choices, routed.routing, bound_bps, free=free)
+    search.aim(search.rate_bps)
+    found = search.anneal(draw, min(options.moves, MOVES_PER_FLOW * len(choices.flows)), bound_bps)
+    return Routed(routed.fabric, routed.tasks, found) if found else routed
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from inakit.planner.core.slots import Resource, is_link, resource_bps
 from inakit.planner.methods.inart.inart import Routed, finished
 from inakit.planner.methods.inart.relaxation import Relaxed, relax, split_model
 from inakit.planner.methods.inart.rounding import round_apart, round_off
-from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
+from inakit.planner.trees.summed_once import SplitTask, split_equally
 
 
 def plan(problem: Problem, options: Options) -> Plan:
@@ -34,12 +34,11 @@ def plan(problem: Problem, options: Options) -> Plan:
 
 
 def rounded(problem: Problem, tasks: list[SplitTask], options: Options) -> tuple[Relaxed, Routed]:
-    """LP-InArt's solution for a given split, and the trees of one rounding of it, drawn by the options' seed."""
+    """LP-InArt's solution for a given split, and one rounding of it, drawn by the options' seed."""
     fabric = problem.fabric
     relaxed = relax(fabric, tasks, options.for_solver)
     drawn = round_off(fabric, tasks, relaxed, random.Random(options.seed), round_apart)
-    parts = zip(tasks, drawn.ways, drawn.onward, strict=True)
-    return relaxed, [(task, tree_of(fabric, task, 1, ways, onward)) for task, ways, onward in parts]
+    return relaxed, Routed(fabric, tasks, drawn)
 
 
 SWITCHES, SERVERS, LINKS = "switches", "PSs", "links"
@@ -72,13 +71,14 @@ def raw_overloads(problem: Problem, options: Options) -> RawOverloads:
     tasks, _ = split_model(problem.fabric, split_equally(problem), options.for_solver)
     relaxed, routed = rounded(problem, tasks, options)
     fabric, f = problem.fabric, relaxed.bound_bps
+    shares = [task.share for task in routed.tasks]
     servers = {server for job in problem.jobs for server in job.servers}
     by_kind: dict[str, dict[Resource, float]] = {SWITCHES: {}, SERVERS: {}, LINKS: {}}
-    for resource, load in resource_loads((tree, task.share) for task, tree in routed).items():
+    for resource, load in resource_loads(zip(routed.trees, shares, strict=True)).items():
         kind = SWITCHES if not is_link(resource) else SERVERS if resource[1] in servers else LINKS
         if (limit := resource_bps(fabric, resource)) < inf:
             by_kind[kind][resource] = load * f / limit
-    largest = max(task.share for task, _ in routed)
+    largest = max(shares)
     limits = [*fabric.capacities_bps.values(), *(resource_bps(fabric, name) for name in fabric.ina_names)]
     phi = 2 * min(limits) / (largest * f)
     numbers = {SWITCHES: len(fabric.ina_names), SERVERS: len(servers), LINKS: len(fabric.links)}

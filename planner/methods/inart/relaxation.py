@@ -12,10 +12,12 @@ from typing import Any, TypeVar
 import pulp
 
 from inakit.planner.core.loads import aggregated_flows, flow_counts, summed_flows
+from inakit.planner.core.method import Options
 from inakit.planner.core.plan import OPTIMAL, AggregationTree, SolverOptions
+from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, Resource, most_children, resource_bps
 from inakit.planner.solvers import run, solve
-from inakit.planner.trees.summed_once import SplitTask, entrance
+from inakit.planner.trees.summed_once import SplitTask, entrance, split_equally
 from inakit.topo.fabric.fabric import DirectedLink, Fabric
 
 # -- LP-InArt: the linear relaxation of InArt's split, aggregation points and routes, Eq. (5), by edge flows in bit/s.
@@ -162,6 +164,12 @@ class Relaxation:
                     terms[link].append(variable)
         return {link: pulp.lpSum(found) for link, found in terms.items()}
 
+    def limit_links(self) -> None:
+        """Flows fit every link, also those into the PSs."""
+        for link, load in self.link_loads().items():
+            limit = self.fabric.capacities_bps[link] / self.unit_bps
+            self.model += load <= limit, f"link_capacity_{'_'.join(link)}"
+
     def limit_summing(self) -> None:
         """Flows that a switch sums fit its aggregation rate, those of a pipeline the recirculation of its chip."""
         loads: dict[Resource, list[Any]] = defaultdict(list)
@@ -202,8 +210,7 @@ class LpInart(Relaxation):
         model += self.f, "sending_rate"
         for number in range(len(tasks)):
             self.constrain(number, children)
-        for link, load in self.link_loads().items():
-            model += load <= fabric.capacities_bps[link] / self.unit_bps, f"link_capacity_{'_'.join(link)}"
+        self.limit_links()
         self.limit_summing()
         for number, (task, flow) in enumerate(zip(tasks, self.flows, strict=True)):
             model += flow.rate == task.share * self.f, f"share_{number}"
@@ -306,22 +313,44 @@ LEAST_SHARE = 1e-4
 """A task with a smaller share is omitted."""
 
 
-def split_model(fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptions) -> tuple[list[SplitTask], float]:
+def split_model(
+    fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptions, *, routed: bool = False
+) -> tuple[list[SplitTask], float]:
     """The tasks with the shares of L-InArt, without those that get none; and the bound on f in bit/s.
 
     Among all optimal splits it is the most even, whose largest share is the least: small flows fill capacities best.
+    With `routed` links are limited too: the split, and the bound, are those of LP-InArt with free shares.
     """
     model = pulp.LpProblem("l_inart", pulp.LpMaximize)
-    relaxation = Relaxation(model, fabric, tasks, routed=False)
+    relaxation = Relaxation(model, fabric, tasks, routed=routed)
     unit = relaxation.unit_bps
     for number, (task, flow) in enumerate(zip(tasks, relaxation.flows, strict=True)):
         relaxation.constrain(number)
-        unsummed = [relaxation.groups[number][group] * parts[None] for group, parts in flow.y.items()]
-        access = fabric.capacities_bps[fabric.tor_of(task.server), task.server]
-        model += pulp.lpSum([*flow.z.values(), *unsummed]) <= access / unit, f"server_capacity_{number}"
+        if not routed:
+            unsummed = [relaxation.groups[number][group] * parts[None] for group, parts in flow.y.items()]
+            access = fabric.capacities_bps[fabric.tor_of(task.server), task.server]
+            model += pulp.lpSum([*flow.z.values(), *unsummed]) <= access / unit, f"server_capacity_{number}"
+    if routed:
+        relaxation.limit_links()
     relaxation.limit_summing()
     shares, f = best_rates(model, fabric, tasks, [flow.rate for flow in relaxation.flows], options, SLACK)
     return with_shares(tasks, shares), f * unit
+
+
+def first_splits(problem: Problem, options: Options) -> tuple[list[list[SplitTask]], float]:
+    """The equal split, so that no plan is below that of equal parts, L-InArt's, and that of LP-InArt with free shares,
+    each once; and the bound on f of any split, in bit/s.
+    """
+    fabric, equal = problem.fabric, split_equally(problem)
+    own, _ = split_model(fabric, equal, options.for_solver)
+    free, bound = split_model(fabric, equal, options.for_solver, routed=True)
+    distinct = {tuple((*destination(task), task.share) for task in tasks): tasks for tasks in (equal, own, free)}
+    return list(distinct.values()), bound
+
+
+def destination(task: SplitTask) -> tuple[int, str]:
+    """The task's job, by its number, and its PS."""
+    return task.job.number, task.server
 
 
 def split_routes(

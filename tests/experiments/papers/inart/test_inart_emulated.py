@@ -22,8 +22,9 @@ from inakit.experiments.papers.inart import emulated as inart_runs
 from inakit.experiments.papers.inart import testbed as inart_testbed
 from inakit.experiments.papers.inart.setting import LBMM, SETTINGS, drawn_problem
 from inakit.planner.methods.inart.inart import background_of_flows, residual
+from inakit.planner.methods.inart.inart_forest import rate_bps
 from inakit.planner.registry import find_method
-from inakit.planner.replan import rate_bps, rate_left_bps
+from inakit.planner.replan import rate_left_bps
 
 VIEWS = [
     (inart_emulated, "fig8", "fig10"),
