@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import product
 from math import floor, inf
@@ -17,8 +18,17 @@ from statistics import fmean, pstdev
 from rich.console import Console
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import VIOLINS, Place
-from inakit.experiments.papers.common.emulated_figure import Planned, bytes_of, run_plans
+from inakit.experiments.papers.common.drawing import BARS, LINES, VIOLINS, Panel, Place
+from inakit.experiments.papers.common.emulated_figure import (
+    EmulatedFigure,
+    EmulatedRun,
+    EmulatedRuns,
+    Planned,
+    bytes_of,
+    is_near,
+    run_plans,
+)
+from inakit.experiments.papers.common.estimates import estimate, means
 from inakit.experiments.papers.common.figure_engine import (
     Chart,
     Findings,
@@ -31,8 +41,9 @@ from inakit.experiments.papers.common.figure_engine import (
 from inakit.experiments.papers.common.figure_registry import Request, Run, own_planners
 from inakit.experiments.papers.common.statements import Curves, Statement, beside_paper
 from inakit.experiments.papers.common.sweep import Result, Trial
-from inakit.planner.core.method import Options
-from inakit.planner.core.plan import SolverOptions
+from inakit.experiments.worlds.registry import AUTO
+from inakit.planner.core.method import Design, Options
+from inakit.planner.core.plan import MOST_BITS, SolverOptions
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods import paring, spar
 from inakit.planner.methods.aro.one_task import Demand, FlowTest, best_flows
@@ -40,12 +51,13 @@ from inakit.planner.methods.aro.task_graphs import task_graph, tasks_of
 from inakit.planner.methods.atro.atro import design, optimise
 from inakit.planner.methods.atro.switch_cluster import SwitchCluster
 from inakit.planner.methods.paring import ParingOptions
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.overlay import OverlayOptions
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina
-from inakit.traffic.measure.verdict import VALID, Verdict
+from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 CAPACITY_BPS = 100e9
@@ -59,9 +71,6 @@ NETWORKS: dict[str, Callable[[], Fabric]] = {
     "leaf-spine": cache(lambda: leaf_spine(10, 10, 14, capacity_bps=CAPACITY_BPS)),
     "fat-tree": cache(lambda: fat_tree(4, hosts_per_edge=12, capacity_bps=CAPACITY_BPS)),
 }
-
-Scheme = Callable[[Problem, int], float]
-"""A rate in bit/s, given a problem and a seed."""
 
 
 def aro_rate(problem: Problem, seed: int) -> float:
@@ -77,16 +86,22 @@ def quantised(rate_bps: float) -> float:
     return floor(rate_bps / QUANTUM_BPS * (1 + 1e-9)) * QUANTUM_BPS
 
 
-ATRO = "ATRO"
-SCHEMES: dict[str, Scheme] = {
-    "ARO": aro_rate,
-    "PARING": lambda problem, seed: paring.design(problem, ParingOptions(seed=seed, detours=True, degree=inf)).rate_bps,
-    "PARING, one aggregator": lambda problem, seed: (
-        paring.design(problem, ParingOptions(seed=seed, degree=inf, aggregators=1)).rate_bps
+ATRO, ARO = "ATRO", "ARO"
+ARRANGED: dict[str, Callable[..., Design]] = {
+    "PARING": lambda problem, **own: paring.design(problem, ParingOptions(detours=True, degree=inf, **own)),
+    "PARING, one aggregator": lambda problem, **own: paring.design(
+        problem, ParingOptions(degree=inf, aggregators=1, **own)
     ),
-    "SPAR": lambda problem, seed: spar.design(problem, OverlayOptions(seed=seed, detours=True, degree=inf)).rate_bps,
+    "SPAR": lambda problem, **own: spar.design(problem, OverlayOptions(detours=True, degree=inf, **own)),
 }
-"""In these readings PARING and SPAR can take detours, with any number of flows at an aggregator."""
+"""The schemes that change the problem. In these readings PARING and SPAR can take detours, with any number of flows at
+an aggregator.
+"""
+SCHEMES = (ARO, *ARRANGED)
+INSTALLABLE = {"children": MOST_BITS, "passes_once": True}
+"""The limits of switches on these readings: a sum has as many flows as a slot has bits, and a detour that would pass a
+switch twice is not taken, because a switch forwards by tree and label.
+"""
 TIMES = {
     "ARO": (3.77, 9.67), "PARING": (7.06, 15.2), "PARING, one aggregator": (7.06, 15.2), "SPAR": (6.17, 6.73),
 }  # fmt: skip
@@ -121,25 +136,30 @@ def measure(trial: Trial) -> Result:
     problem = drawn_problem(NETWORKS[str(trial["network"])](), workers, aggregators, seed)
     started = time.monotonic()
     name = str(trial["scheme"])
-    if name in SCHEMES:
-        rate = SCHEMES[name](problem, seed)
+    if name == ARO:
+        rate = aro_rate(problem, seed)
+    elif name in ARRANGED:
+        rate = ARRANGED[name](problem, seed=seed).rate_bps
     else:
         rate = sum(planned.rate_bps for planned in METHODS[name].plan(problem, Options(seed=seed)).trees)
     return {"rate_bps": rate, "seconds": time.monotonic() - started}
 
 
-def drawn_problem(fabric: Fabric, workers: int, aggregators: int, seed: int) -> Problem:
+ONE_PACKET = Job(1, (), (), 4 * FRAGMENT.values)
+
+
+def drawn_problem(fabric: Fabric, workers: int, aggregators: int, seed: int, job: Job = ONE_PACKET) -> Problem:
     draw = random.Random(seed)
     chosen = draw.sample([switch.name for switch in fabric.switches], aggregators)
     server, *others = draw.sample([host.name for host in fabric.hosts], workers + 1)
-    job = Job(1, tuple(others), (server,), 4 * FRAGMENT.values)
-    return Problem(with_ina(fabric, chosen), (job,), FRAGMENT)
+    return Problem(with_ina(fabric, chosen), (replace(job, workers=tuple(others), servers=(server,)),), FRAGMENT)
 
 
 DEFAULT: dict[Place, Trial] = {"": {"workers": WORKERS, "aggregators": AGGREGATORS}}
 OVER_WORKERS: dict[Place, Trial] = {
     n: {"workers": n, "aggregators": AGGREGATORS} for n in (60, 65, 70, 75, 80, 85, 89, 90)
 }
+FEW_WORKERS: dict[Place, Trial] = {n: OVER_WORKERS[n] for n in (60, 70, 80, 90)}
 OVER_AGGREGATORS: dict[Place, Trial] = {n: {"workers": WORKERS, "aggregators": n} for n in range(2, 7)}
 
 
@@ -218,6 +238,83 @@ def swept(name: str, points: Mapping[Place, Trial], show: Callable[[Findings], I
     )
 
 
+# -- By packets.
+
+
+def installable(trial: Trial, gradient_bytes: int) -> Design:
+    """The plan of a trial that switches can carry out, for two iterations."""
+    job = Job(1, (), (), gradient_bytes, iterations=2)
+    workers, aggregators, seed = (int(trial[key]) for key in ("workers", "aggregators", "seed"))
+    if trial["scheme"] == ATRO:
+        cluster = SwitchCluster(aggregators, SWITCHES - aggregators, PORTS, workers, CAPACITY_BPS, LAYERS)
+        return design(cluster, FRAGMENT, job=job)
+    problem = drawn_problem(NETWORKS[str(trial["network"])](), workers, aggregators, seed, job)
+    name = str(trial["scheme"])
+    if name in ARRANGED:
+        return ARRANGED[name](problem, seed=seed, **INSTALLABLE)
+    return Design(problem, METHODS["aro" if name == ARO else name].plan(problem, Options(seed=seed)))
+
+
+@dataclass(frozen=True)
+class ByPackets:
+    """A figure's points by packets: every scheme's plan runs at the links' rates. `seeds`: full and quick."""
+
+    name: str
+    axis: str
+    points: Mapping[Place, Trial]
+    seeds: tuple[int, int]
+    paper: Mapping[str, Mapping[Place, float]]
+
+    def __call__(self, console: Console, request: Request) -> str:
+        """Run the figure in a world: in virtual time unless the request names another."""
+        figure = EmulatedFigure(f"atro-{self.name}-emulated", self.runs, self.show, rates_as_planned)
+        return figure(console, replace(request, switch="virtual" if request.switch == AUTO else request.switch))
+
+    def places(self, request: Request) -> list[Place]:
+        """The places; a quick request has the last one, and the first if there are several."""
+        every = list(self.points)
+        return list(dict.fromkeys((every[0], every[-1]))) if request.quick else every
+
+    def runs(self, request: Request) -> list[EmulatedRun]:
+        found = []
+        for place, (line, scheme) in product(self.places(request), all_lines().items()):
+            for trial in draws({**self.points[place], **scheme}, self.seeds[request.quick]):
+                planned = installable(trial, bytes_of(request))
+                name = "-".join(f"{line} {place} {trial['seed']}".replace(",", "").lower().split())
+                plan = with_headroom(planned.problem, planned.plan).plan
+                found.append(EmulatedRun(name, planned.problem, plan, {"line": line, "place": place}))
+        return found
+
+    def show(self, request: Request, done: EmulatedRuns) -> Iterator[Part]:
+        rates: dict[str, dict[Place, list[tuple[float, float]]]] = {line: {} for line in all_lines()}
+        for run, outcome in zip(done.runs, done.outcomes, strict=True):
+            pair = run.prepared.prediction.sending_rate_bps / 1e9, outcome.measured.sending_rate_bps / 1e9
+            rates[run.setting["line"]].setdefault(run.setting["place"], []).append(pair)
+        places = self.places(request)
+        planned, measured = (
+            {line: [estimate([pair[n] for pair in own[place]]) for place in places] for line, own in rates.items()}
+            for n in (0, 1)
+        )
+        heading = f"ATRO, Figure {self.name[3:]}, by packets (Gbit/s)"
+        yield statements.value_table(f"{heading}: measured", self.axis, places, means(measured))
+        yield statements.value_table(f"{heading}: planned", self.axis, places, means(planned))
+        farthest = max((m / p - 1 for own in rates.values() for pairs in own.values() for p, m in pairs), key=abs)
+        yield f"{len(done.runs)} runs; the measured rate farthest from the planned one is off by {farthest:+.2%}"
+        yield Picture([
+            Panel(LINES if len(places) > 1 else BARS, places, measured, self.axis, RATE.label,
+                  paper=self.paper, planned=means(planned), log="y")
+        ])  # fmt: skip
+
+
+def rates_as_planned(done: EmulatedRuns, _: list[Statement]) -> str:
+    """The worst verdict of the runs; DIFFERS if sums are wrong, or some rate is not the planned one."""
+    near = all(
+        outcome.measured.exact and is_near(outcome.measured.sending_rate_bps, run.prepared.prediction.sending_rate_bps)
+        for run, outcome in zip(done.runs, done.outcomes, strict=True)
+    )
+    return worst_of((done.verdict, VALID if near else Verdict.DIFFERS))
+
+
 CLUSTER = SwitchCluster(aggregators=4, common=12, ports=6, workers=32, capacity_bps=2e6)
 """The number of switches available to ATRO; it uses twelve of them."""
 
@@ -245,4 +342,7 @@ FIGURES: dict[str, Run] = {
         partial(over, OVER_AGGREGATORS, "aggregators", {4: 33.0, 6: 100.0}, said_over_aggregators),
     ),
     "emulated": emulated,
+    "fig3-emulated": ByPackets("fig3", "", DEFAULT, (10, 1), {name: {"": value} for name, value in PRINTED.items()}),
+    "fig4-emulated": ByPackets("fig4", "workers", FEW_WORKERS, (3, 1), {ATRO: BY_WORKERS}),
+    "fig5-emulated": ByPackets("fig5", "aggregators", OVER_AGGREGATORS, (3, 1), {ATRO: {4: 33.0, 6: 100.0}}),
 }

@@ -17,7 +17,7 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import MOST_BITS, ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import Inp
-from inakit.planner.trees.from_paths import plan_of_trees
+from inakit.planner.trees.from_paths import Summing, plan_of_trees
 from inakit.planner.trees.unfolding import unreachable
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Path
@@ -27,13 +27,16 @@ from inakit.topo.fabric.up_down import Move, hops_to, up_down_paths
 @dataclass(frozen=True)
 class OverlayOptions(Options):
     """`detours`: whether a gradient may descend to an aggregator and climb again. `degree`: the maximum senders of a
-    node.
+    node. `children`: the maximum number of flows in one sum; an aggregator with more senders sends several sums.
+    `passes_once`: whether a detour passes no switch twice, as switches forward by tree and label.
 
-    The papers' comparisons allow detours and do not limit the degree.
+    The papers' comparisons allow detours and limit neither the degree nor the children.
     """
 
     detours: bool = False
     degree: float = MOST_BITS
+    children: float = inf
+    passes_once: bool = False
 
 
 @dataclass
@@ -91,6 +94,8 @@ class Overlay:
     def nearest(self, node: str, candidates: Iterable[str]) -> str:
         """The nearest candidate with room, the first of several; the PS if none has room."""
         free = [name for name in candidates if self.allows(node, name) and self.has_room(name)]
+        if self.options.passes_once:
+            free = [name for name in free if not set(self.path(node, name)[:-1]) & set(self.way(name))]
         return min(free, key=lambda name: self.distance(node, name), default=self.server)
 
     def path(self, node: str, parent: str) -> Path:
@@ -107,32 +112,46 @@ class Overlay:
             self.drawn[node, parent] = random.Random(f"{self.options.seed} {node} {parent}").choice(paths)
         return self.drawn[node, parent]
 
+    def way(self, node: str) -> Path:
+        """The nodes from an aggregator, or the PS, to the PS."""
+        if node == self.server:
+            return (node,)
+        parent = self.parents.get(node, self.server)
+        return (*self.path(node, parent), *self.way(parent)[1:])
+
     def depth(self, node: str) -> int:
         """The number of overlay hops from `node` to the PS."""
         return 0 if node == self.server else 1 + self.depth(self.parents[node])
 
 
 def tree_of(overlay: Overlay, number: int, workers: Collection[str]) -> AggregationTree:
-    """The overlay as an aggregation tree without slots. Each pipeline that children enter has its own aggregator."""
-    labels: dict[str | Inp, int] = {worker: label for label, worker in enumerate(workers, start=1)}
-    children: dict[Inp, list[int]] = {}
+    """The overlay as an aggregation tree without slots. Each pipeline that children enter has its own aggregator, or
+    several if a sum has fewer children.
+    """
+    labels: dict[str | Summing, int] = {worker: label for label, worker in enumerate(workers, start=1)}
+    arrived: Counter[Inp] = Counter()
+    children: dict[Summing, list[int]] = {}
     branches: list[Branch] = []
 
-    def send(sender: str | Inp, node: str) -> None:
+    def send(sender: str | Summing, node: str) -> None:
         path, parent = overlay.path(node, overlay.parents[node]), ROOT_LABEL
         if path[-1] != overlay.server:
             inp = path[-1], overlay.fabric.ingress_pipeline(path[-1], path[-2])
-            parent = labels.setdefault(inp, len(labels) + 1)
-            children.setdefault(inp, []).append(labels[sender])
+            summing = Summing(*inp, int(arrived[inp] // overlay.options.children))
+            arrived[inp] += 1
+            parent = labels.setdefault(summing, len(labels) + 1)
+            children.setdefault(summing, []).append(labels[sender])
         branches.append(Branch(labels[sender], parent, path))
 
     for worker in workers:
         send(worker, worker)
     switches = [node for node in overlay.parents if node not in overlay.fabric.host_names]
     for switch in sorted(switches, key=overlay.depth, reverse=True):
-        for inp in [inp for inp in children if inp[0] == switch]:
-            send(inp, switch)
-    aggregators = tuple(Aggregator(labels[inp], *inp, tuple(found), 0, 0) for inp, found in children.items())
+        for summing in [summing for summing in children if summing.switch == switch]:
+            send(summing, switch)
+    aggregators = tuple(
+        Aggregator(labels[own], own.switch, own.pipeline, tuple(found), 0, 0) for own, found in children.items()
+    )
     return AggregationTree(number, overlay.server, {labels[w]: w for w in workers}, aggregators, tuple(branches))
 
 
