@@ -349,20 +349,22 @@ class TimeWindow:
 
     def __call__(self, now: SlotSimulation) -> None:
         """Grant INC by matching to jobs that have not started, then bandwidth port by port, the busiest first (16)."""
+        queue = now.queue()
         if self.inc:
-            waiting = {one.job.number: one for one in now.queue() if now.center.inc_units(one.job)}
+            waiting = {one.job.number: one for one in queue if now.center.inc_units(one.job)}
             found = assign_inc([one.job for one in waiting.values()], now.resources.inc_jobs)
             for number, unit in found.items():
                 now.use_inc(waiting[number], unit)
-        if not now.active:
+        served = [one for one in now.active if one.rate_bps] + queue
+        if not served:
             return
-        uses = [ports_of(one.shape) for one in now.active]
-        bits = np.array([one.left_bits for one in now.active])
-        ends = windows(now.center, uses, bits, np.array([one.update_s for one in now.active]))
+        uses = [ports_of(one.shape) for one in served]
+        bits = np.array([one.left_bits for one in served])
+        ends = windows(now.center, uses, bits, np.array([one.update_s for one in served]))
         done: set[int] = set()
         for port in sorted((port for port in ends if ends[port] > 0), key=lambda port: (-ends[port], port)):
             jobs = [number for number, use in enumerate(uses) if port in use and number not in done]
-            self.deal_bandwidth(now, [now.active[number] for number in jobs])
+            self.deal_bandwidth(now, [served[number] for number in jobs])
             done.update(jobs)
 
     def deal_bandwidth(self, now: SlotSimulation, jobs: list[Active]) -> None:

@@ -209,3 +209,17 @@ def test_a_job_that_gives_its_inc_back_unused_has_its_updates_again() -> None:
     schedule = SlotSimulation(problem, TimeWindow()).run("given back")
     check(problem, schedule)
     assert set(schedule.inc) == {1, 3, 4}
+
+
+@pytest.mark.parametrize("name", ["INC-TW", "INC-FCFS"])
+def test_jobs_wait_for_gpus_and_the_next_in_the_queue_gets_inc(name: str) -> None:
+    """Four GPUs run one job at a time. Under TW a job behind it in the queue had taken them first, and without INC."""
+    units = tuple(replace(unit, servers=4, nic_bps=8 * GIGA) for unit in center(units=2, inc_jobs=1).units)
+    where = replace(center(units=2), units=units)
+    jobs = tuple(PlacedJob(number, {"u0": 4}, "u1", 2_000_000_000, 0.5) for number in range(1, 7))
+    problem = Scheduling(where, jobs)
+    schedule = find_scheduler(name).schedule(problem)
+    assert schedule.inc == dict.fromkeys(range(1, 7), "u0")
+    assert all(len(slot.grants) == 1 for slot in schedule.slots)
+    found = figures(problem, schedule)
+    assert [found.jct_s[number] for number in range(1, 7)] == [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
