@@ -105,6 +105,22 @@ class ReducedNetwork:
         detailed = self.detailed and self.detailed.only(tasks)
         return replace(self, graphs=tuple(self.graphs[i] for i in tasks), access={}, detailed=detailed)
 
+    def beside(self, loads_bps: Mapping[DirectedLink, float]) -> ReducedNetwork:
+        """The network with the capacities that these loads leave, at least 1 bit/s. It must not have twins."""
+
+        def left(u: str, v: str, capacity: float) -> float:
+            return max(1.0, capacity - loads_bps.get((u, v), 0.0))
+
+        links = tuple(
+            replace(
+                link,
+                capacity_ab_bps=left(link.a, link.b, link.capacity_ab_bps),
+                capacity_ba_bps=left(link.b, link.a, link.capacity_ba_bps),
+            )
+            for link in self.fabric.links
+        )
+        return replace(self, fabric=replace(self.fabric, links=links))
+
     def width(self, link: DirectedLink) -> int:
         """The number of links of the fabric that a link represents."""
         return len(self.members(link[0])) * len(self.members(link[1]))

@@ -185,6 +185,17 @@ class Routing:
     results: tuple[dict[str, str], ...]
     overloaded: tuple[str, ...] = ()
 
+    def only(self, i: int) -> Routing:
+        """The routing of task i alone."""
+        return Routing((self.pieces[i],), (self.results[i],))
+
+    def with_task(self, i: int, alone: Routing) -> Routing:
+        """The routing with another one of task i alone."""
+        (pieces,), (results,) = alone.pieces, alone.results
+        return Routing(
+            (*self.pieces[:i], pieces, *self.pieces[i + 1 :]), (*self.results[:i], results, *self.results[i + 1 :])
+        )
+
     def loads(self) -> Iterator[tuple[DirectedLink, Counter[int]]]:
         """Every link's flows of gradients and results, by task."""
         found: dict[DirectedLink, Counter[int]] = defaultdict(Counter)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from functools import cached_property
+from itertools import count, cycle, permutations
 from math import inf
 from time import monotonic
 
@@ -36,7 +37,7 @@ from inakit.planner.methods.aro.task_graphs import Task, tasks_of
 from inakit.planner.solvers import LinearProgram, proven
 from inakit.planner.trees.from_paths import Sender, Summing, plan_from_paths
 from inakit.topo.errors import SolverError
-from inakit.topo.fabric.fabric import Fabric, Path
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- The best rates of several tasks: branch and bound on boxes of rates.
 #
@@ -62,11 +63,17 @@ success an attempt may take.
 """
 TURN = 1 / 8
 """The part of the remaining time that one question of the search may take."""
+SHAKING = 1 / 4
+"""The part of the time in which pairs of tasks are routed anew."""
 NARROW = 1e-5
 """A cell whose sides are all shorter than this fraction of its rates is not halved."""
-FEW_LINKS, WHOLE_S, WHOLE = 300, 1.0, 4
-"""Everything is given to one program: first if all tasks have no more links than this, then every time that the search
-has lasted `WHOLE` times as long as the next attempt may take. Attempts take these seconds, and each twice the last.
+WHOLE_S, LONG, WHOLE = 1.0, 3, 2
+"""Everything is given to one program again and again: for these seconds at first, then `LONG` times as long as the last
+time, when the search has lasted `WHOLE` times as long as that.
+"""
+FEW_LINKS, LAST = 300, 1 / 3
+"""If all tasks together have no more links than this, one program is as good as any search: it is tried before the
+search, and after this part of the time it has all the remaining time.
 """
 PROBES = 8
 """The maximum number of tests in the first descent."""
@@ -101,34 +108,44 @@ class BoxSearch:
     asked: Counter[str] = field(default_factory=Counter)
     parts: dict[str, int] = field(default_factory=dict)
     whole_s: float = WHOLE_S
+    settled: Incumbent | None = None
+    shaking_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.levels = levels(self.net)
         self.numbers = count()
+        self.pairs = cycle(permutations(range(len(self.worth.tasks)), 2))
 
     def run(self, high: Rates) -> None:
         """Search all rates up to `high`. Afterwards `bound` is an upper bound on the worth."""
         box, begun = Box((0.0,) * len(high), high), monotonic()
         best, limit = BoxModel.of(self.net, self.worth, box).relax()
         self.ceiling = min(self.ceiling, limit)
-        if sum(len(graph.links) for graph in self.net.graphs) <= FEW_LINKS:
+        few = sum(len(graph.links) for graph in self.net.graphs) <= FEW_LINKS
+        if few:
             self.solve_whole(box)
-        for rates in (best, high):
-            self.climb(rates)
+        self.climb(best)
+        self.reroute()
         self.descend(box)
         self.push(box)
         while self.open and min(self.ceiling, -self.open[0][0]) > self.enough and monotonic() < self.deadline:
-            if monotonic() - begun > WHOLE * self.whole_s:
+            lasted = monotonic() - begun
+            if few and lasted > LAST * (self.deadline - begun):
+                self.whole_s = inf
+            if (few and self.whole_s == inf) or lasted > WHOLE * self.whole_s:
                 self.solve_whole(box)
             value, _, part = heapq.heappop(self.open)
             self.process(part, -value)
+            self.reroute()
+            if self.shaking_s < SHAKING * lasted:
+                self.shake()
         self.bound = min(self.ceiling, max([self.bound, self.incumbent.value, *(-item[0] for item in self.open)]))
 
     def solve_whole(self, box: Box) -> None:
         """Give the box of all rates to one program."""
         low = self.worth.tighten(box, self.enough - self.worth.mu * self.worth.ceiling(box.high))
         self.ceiling = min(self.ceiling, self.solve_box(Box(low, box.high), self.whole_s))
-        self.whole_s *= 2
+        self.whole_s *= LONG
 
     @property
     def enough(self) -> float:
@@ -169,6 +186,49 @@ class BoxSearch:
             else:
                 high = part
             part = (low + high) / 2
+
+    def reroute(self) -> None:
+        """Route a new incumbent's tasks anew, one after the other, while that is better."""
+        tasks = range(len(self.worth.tasks))
+        while self.settled is not self.incumbent and self.ceiling > self.enough and monotonic() < self.deadline:
+            self.settled = self.incumbent
+            for i in tasks:
+                self.route_anew([i])
+
+    def shake(self) -> None:
+        """Take two tasks out of the incumbent and route both anew, a different pair each time."""
+        started = monotonic()
+        self.route_anew(next(self.pairs))
+        self.reroute()
+        self.shaking_s += monotonic() - started
+
+    def route_anew(self, tasks: Sequence[int]) -> None:
+        """Route these tasks one after the other, each at its highest rate beside the rates that the others have."""
+        found, rates = self.incumbent.routing, list(self.incumbent.rates)
+        for i in tasks[1:]:
+            rates[i] = 0.0
+        for i in tasks:
+            beside: Counter[DirectedLink] = Counter()
+            for link, flows in found.loads():
+                beside[link] += sum(n * rates[k] for k, n in flows.items() if k != i)  # type: ignore[assignment]
+            known = Least(found.only(i), 1 / rates[i], 0.0) if rates[i] > 0 else None
+            net = self.apart.only([i]).beside(beside)
+            try:
+                best = fastest(net, min(self.deadline, monotonic() + self.turn), next(self.numbers), known)
+            except SolverError:  # the time is over
+                return
+            found, rates[i] = found.with_task(i, best.solution), 1 / best.t
+        self.consider(found)
+
+    @cached_property
+    def apart(self) -> ReducedNetwork:
+        """The network without twins, for links that other tasks load differently."""
+        return network(
+            self.net.fabric,
+            self.worth.tasks,
+            dict.fromkeys(self.net.class_of.values(), len(self.net.class_of)),
+            results=self.net.results,
+        )
 
     def descend(self, box: Box) -> None:
         """Find a first good incumbent: lower the target of the least throughput until its rates have a routing."""
@@ -404,12 +464,16 @@ def searched(
     return again
 
 
-def fastest(net: ReducedNetwork, deadline: float, seed: int) -> Least[Routing]:
-    """The routing of a single task with the highest rate, 1 / t, or any routing if time is short."""
+def fastest(net: ReducedNetwork, deadline: float, seed: int, known: Least[Routing] | None = None) -> Least[Routing]:
+    """The routing of a single task with the highest rate, 1 / t; or any routing, or the `known` one, if time is short.
+
+    Raises `SolverError` if there is not even time for any routing.
+    """
     graph, router = net.graphs[0], Router(net, seed)
     b = net.fabric.capacities_bps
     access = min(b[worker, net.fabric.tor_of(worker)] for worker in graph.task.job.workers)
-    capacities = {access, *(b[link] for link in graph.links)}
+    slowest = (1 - ROUNDING) / known.t if known else 0.0  # links of less capacity are of no use
+    capacities = {access, *(b[link] for link in graph.links if b[link] > slowest)}
 
     def fits(t: float) -> Routing | None:
         status, routing = router.route((1 / t,), (deadline - monotonic()) / PATIENCE)
@@ -421,11 +485,12 @@ def fastest(net: ReducedNetwork, deadline: float, seed: int) -> Least[Routing]:
     lowest = max([1 / access, *leaving])
     highest = len(graph.task.job.workers) / min(capacities)
     try:
-        least = least_t(fits, Steps(capacities), lowest, highest)
+        least = least_t(fits, Steps(capacities), lowest, highest, known=known)
     except SolverError:  # too hard for the remaining time: any routing
         routing = fits(highest)
         least = Least(routing, highest, lowest) if routing else None
-    assert least is not None  # at the highest t, every link carries all flows
+    if least is None:
+        raise SolverError("other tasks leave no capacity")
     return least
 
 
