@@ -107,6 +107,8 @@ AGREEMENT = 1e-5
 
 PROVEN_GAP = 1e-6
 """A smaller relative gap is rounding: the solution is optimal."""
+LEAST_VIOLATION = 1e-5
+"""A constraint that is broken by more is broken."""
 
 
 def proven(gap: float, started: float, solver: str | None = None) -> SolverOutcome:
@@ -235,6 +237,8 @@ def judge(model: pulp.LpProblem, solver: Solver, options: SolverOptions) -> tupl
         return INFEASIBLE, None
     if model.sol_status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
         return ERROR, None
+    if model.sol_status != pulp.LpSolutionOptimal and not model.isMIP() and not model.valid(LEAST_VIOLATION):
+        return ERROR, None  # the simplex method stopped on its way to a solution
     gap = proven_gap(model, solver, options)
     return (OPTIMAL, 0.0) if gap <= PROVEN_GAP else (FEASIBLE, gap)
 

@@ -19,9 +19,9 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
-from inakit.planner.core.plan import SolverOptions, SolverOutcome
+from inakit.planner.core.plan import OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.solvers import proven, solve
-from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.errors import InputError, SolverError, unknown_name
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -123,6 +123,8 @@ def solved(
 ) -> tuple[Fractions, float, SolverOutcome]:
     """The solution of Eq. (1) or (4), given its costs, and its value. Ways no better than the way to the PS are
     omitted.
+
+    Raises `SolverError` for a relaxation that is not solved in its time: what there is of it bounds nothing.
     """
     program = pulp.LpProblem("gina", pulp.LpMinimize)
 
@@ -153,6 +155,8 @@ def solved(
         program += pulp.lpSum(b[g] * x[g, s] for g in G) <= float(gina.memory[s]), f"memory_{s}"
 
     outcome = solve(program, options)
+    if relaxed and outcome.status != OPTIMAL:
+        raise SolverError(f"GOAT's linear program is not solved in {options.time_limit_s:g} s: raise the time limit")
     found = Fractions(np.zeros((len(G), alpha + 1)), np.zeros((len(W), len(G), alpha + 1)))
     for variables, values in ((x, found.x), (y, found.y)):
         for place, variable in variables.items():

@@ -73,6 +73,17 @@ def test_an_incumbent_at_the_time_limit_is_feasible_with_its_gap(solver: str) ->
     assert 1e-6 < outcome.gap < 0.1
 
 
+def test_a_linear_model_whose_time_is_over_has_no_solution() -> None:
+    """HiGHS's simplex method then stops at a point that breaks constraints, here with an objective far too low."""
+    model, draw = pulp.LpProblem("cover", pulp.LpMinimize), random.Random(1)
+    x = [model.add_variable(f"x{i}", 0) for i in range(1500)]
+    model += pulp.lpSum(draw.randint(50, 100) * each for each in x)
+    for row in range(1500):
+        model += pulp.lpSum(draw.randint(1, 9) * each for each in draw.sample(x, 30)) >= 100, f"row{row}"
+    with pytest.raises(SolverError, match="'cover': highs found no solution in"):
+        solve(model, SolverOptions(time_limit_s=0.01))
+
+
 @each_solver
 def test_no_solution_in_time_is_an_error(solver: str) -> None:
     """The model is a subset sum that has no easy answer."""
