@@ -33,6 +33,7 @@ from inakit.planner.methods.tree_packing import (
     TreeColumn,
     TreeShape,
     add_worth,
+    most_sums,
     pack,
     rate_bound,
     relax,
@@ -113,6 +114,8 @@ def generate(
     enough, or the time is over.
     """
     shapes = [shape_of(net, column) for column in start]
+    # With more workers than the bits of a slot, pricing leaves out trees whose sums part, so it bounds nothing.
+    bounding = all(most_sums(net, graph, z) == 1 for graph in net.graphs for z in graph.aggregating)
     while monotonic() < deadline:
         prices = master(ground, net, shapes)
         if bound <= prices.value * (1 + max(gap, TIGHT)):
@@ -124,7 +127,8 @@ def generate(
                 factor = max(factor, prices.tasks[task] / cost if cost > 0 else inf)
                 if shape is not None:
                     shapes.append(shape)
-        bound = min(bound, prices.value + (factor - 1) * prices.of_links)
+        if bounding:
+            bound = min(bound, prices.value + (factor - 1) * prices.of_links)
         if factor <= 1 + TIGHT:
             break
     rates = master(ground, net, shapes).rates

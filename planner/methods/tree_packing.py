@@ -18,7 +18,7 @@ from inakit.planner.methods.aro.rate_objective import Worth
 from inakit.planner.methods.aro.reduced_network import ReducedGraph, ReducedNetwork, access_links, result_columns
 from inakit.planner.methods.aro.task_graphs import Task
 from inakit.planner.solvers import LinearProgram, Term
-from inakit.planner.trees.from_paths import tree_from_paths
+from inakit.planner.trees.from_paths import sums_of, tree_from_paths
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
@@ -321,7 +321,7 @@ def add_trees(program: LinearProgram, net: ReducedNetwork, graph: ReducedGraph, 
     y = {link: program.variable(0, inf) for link in graph.links}
     x = {inp: program.variable(0, inf) for inp in graph.entering}
     for inp, entering in graph.entering.items():
-        program.row([(1, x[inp]), (-net.size(inp[0]), rate)], -inf, 0)  # (6)
+        program.row([(1, x[inp]), (-net.size(inp[0]) * most_sums(net, graph, inp[0]), rate)], -inf, 0)  # (6)
         if graph.local[inp]:
             program.at_least([(1, x[inp]), (-1, rate)], 0)
         children = most_children(net.fabric, inp[0])
@@ -343,8 +343,8 @@ def total(y: Mapping[DirectedLink, int], links: Iterable[DirectedLink], sign: fl
 
 
 def most_flows(net: ReducedNetwork, graph: ReducedGraph) -> dict[str, int]:
-    """The most flows that leave each node: one for each INP, or all that enter a common switch."""
-    inps = Counter(switch for switch, _ in graph.entering)
+    """The most flows that leave each node: those of its INPs, or all that enter a common switch."""
+    inps = Counter({z: n * most_sums(net, graph, z) for z, n in Counter(z for z, _ in graph.entering).items()})
     most: dict[str, int] = {}
 
     def count(node: str) -> int:
@@ -354,3 +354,8 @@ def most_flows(net: ReducedNetwork, graph: ReducedGraph) -> dict[str, int]:
         return most[node]
 
     return {node: count(node) for node in graph.out_of}
+
+
+def most_sums(net: ReducedNetwork, graph: ReducedGraph, switch: str) -> int:
+    """The most flows that an INP of the switch sends: one, unless all workers are more than the bits of a slot."""
+    return sums_of(len(graph.task.job.workers), most_children(net.fabric, switch))

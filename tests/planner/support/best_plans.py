@@ -244,7 +244,7 @@ def together(loads: Loads, more: Counter[Resource]) -> Loads:
 def cbc() -> pulp.COIN_CMD:
     """CBC, the installed one or PuLP's, which proves its solutions."""
     path = shutil.which("cbc") or pulp_cbc_path
-    return pulp.COIN_CMD(path=path, msg=False, options=["ratioGap 0", "allowableGap 0"])
+    return pulp.COIN_CMD(path=path, msg=False, options=["ratioGap 0", "allowableGap 0", "increment 1e-9"])
 
 
 # -- The best rates of chosen trees, or of the best choice of trees.

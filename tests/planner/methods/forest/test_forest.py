@@ -25,7 +25,7 @@ from inakit.planner.methods.forest import ForestOptions
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.generators import Cable, fat_tree, wire
+from inakit.topo.fabric.generators import Cable, fat_tree, leaf_spine, wire
 from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
 
 EXACT = 1e-6
@@ -230,3 +230,12 @@ def test_many_trees_serve_a_worker_more_than_one_tree_does() -> None:
     assert plan.outcome.status == "optimal"
     assert METHODS["aro"].plan(problem).trees[0].rate_bps == pytest.approx(UNIT / 2)
     assert worth_of_plan(problem, plan) == pytest.approx(UNIT * 45 / 46)
+
+
+def test_more_workers_than_bits_may_have_sums_on_several_ways() -> None:
+    """66 workers behind a leaf whose two sums can part: 15 Mbit/s exist, so 10 or 13.3 are not optimal."""
+    fabric = with_ina(leaf_spine(2, 2, 70), ("leaf1", "spine2"))
+    plan = METHODS["forest-any"].plan(single(fabric, [f"h{i}" for i in range(1, 67)], "h140"))
+    rate = sum(planned.rate_bps for planned in plan.trees)
+    assert plan.outcome.status == "feasible"
+    assert rate * (1 + (plan.outcome.gap or 0.0)) >= 15e6
