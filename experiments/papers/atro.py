@@ -18,6 +18,7 @@ from statistics import fmean, pstdev
 from rich.console import Console
 
 from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.claims import read_ledger
 from inakit.experiments.papers.common.drawing import BARS, LINES, VIOLINS, Panel, Place
 from inakit.experiments.papers.common.emulated_figure import (
     EmulatedFigure,
@@ -28,7 +29,7 @@ from inakit.experiments.papers.common.emulated_figure import (
     is_near,
     run_plans,
 )
-from inakit.experiments.papers.common.estimates import estimate, means
+from inakit.experiments.papers.common.estimates import Estimate, estimate, means
 from inakit.experiments.papers.common.figure_engine import (
     Chart,
     Findings,
@@ -38,8 +39,8 @@ from inakit.experiments.papers.common.figure_engine import (
     SweptFigure,
     by_seed,
 )
-from inakit.experiments.papers.common.figure_registry import Request, Run, own_planners
-from inakit.experiments.papers.common.statements import Curves, Statement, beside_paper
+from inakit.experiments.papers.common.figure_registry import COMPARES_VARIANTS, Request, Run, own_planners
+from inakit.experiments.papers.common.statements import Statement, beside_paper
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.worlds.registry import AUTO
 from inakit.planner.core.method import Design, Options
@@ -51,9 +52,9 @@ from inakit.planner.methods.aro.task_graphs import task_graph, tasks_of
 from inakit.planner.methods.atro.atro import design, optimise
 from inakit.planner.methods.atro.switch_cluster import SwitchCluster
 from inakit.planner.methods.paring import ParingOptions
+from inakit.planner.methods.spar import SparOptions
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.overlay import OverlayOptions
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina
@@ -65,6 +66,8 @@ QUANTUM_BPS = 1e9
 SWITCHES, PORTS, LAYERS = 20, 24, 5
 WORKERS, AGGREGATORS = 90, 4
 SEEDS = (30, 5)
+SEEDS_OF_FIGURE_3 = (200, 5)
+"""More draws than the paper's 30: a draw of ARO on the leaf-spine has a standard deviation of half of its mean."""
 RATE = Quantity("rate_bps", "throughput (Gbit/s)", 1e9)
 
 NETWORKS: dict[str, Callable[[], Fabric]] = {
@@ -92,12 +95,17 @@ ARRANGED: dict[str, Callable[..., Design]] = {
     "PARING, one aggregator": lambda problem, **own: paring.design(
         problem, ParingOptions(degree=inf, aggregators=1, **own)
     ),
-    "SPAR": lambda problem, **own: spar.design(problem, OverlayOptions(detours=True, degree=inf, **own)),
+    "SPAR": lambda problem, **own: spar.design(problem, SparOptions(detours=True, degree=inf, **own)),
 }
 """The schemes that change the problem. In these readings PARING and SPAR can take detours, with any number of flows at
 an aggregator.
 """
 SCHEMES = (ARO, *ARRANGED)
+READINGS: dict[str, Callable[..., Design]] = {
+    "SPAR": ARRANGED["SPAR"],
+    "SPAR, paths known": partial(ARRANGED["SPAR"], foresees=True),
+}
+"""Whether SPAR knows the shortest paths that the network draws decides its advantage."""
 INSTALLABLE = {"children": MOST_BITS, "passes_once": True}
 """The limits of switches on these readings: a sum has as many flows as a slot has bits, and a detour that would pass a
 switch twice is not taken, because a switch forwards by tree and label.
@@ -138,8 +146,8 @@ def measure(trial: Trial) -> Result:
     name = str(trial["scheme"])
     if name == ARO:
         rate = aro_rate(problem, seed)
-    elif name in ARRANGED:
-        rate = ARRANGED[name](problem, seed=seed).rate_bps
+    elif name in {**ARRANGED, **READINGS}:
+        rate = {**ARRANGED, **READINGS}[name](problem, seed=seed).rate_bps
     else:
         rate = sum(planned.rate_bps for planned in METHODS[name].plan(problem, Options(seed=seed)).trees)
     return {"rate_bps": rate, "seconds": time.monotonic() - started}
@@ -172,15 +180,27 @@ def fig3(found: Findings) -> Iterator[Part]:
     rows = [(name, PRINTED.get(name), fmean(rates), pstdev(rates)) for name, rates in draws.items()]
     yield beside_paper("ATRO, Figure 3 (Gbit/s)", rows, (".2f", ".2f", ".2f"), "scheme")
     yield Picture([found.panel(chart)])
-    printed = sorted((label for label in PRINTED if label.count(",") < 2), key=PRINTED.__getitem__, reverse=True)
-    yield list(statements.in_order("3", printed, found.curves(chart), ["default"]))
+    claims = read_ledger("atro")
+    points = {name: point for name, (point,) in found.series(chart).items()}
+    yield [
+        claims.judge("fig3-atro", points[ATRO]),
+        *(
+            claims.judge(f"fig3-{scheme.lower()}-{network.replace('-', '')}", times(points, f"{scheme}, {network}"))
+            for scheme, network in product(PAPERS, NETWORKS)
+        ),
+    ]
+
+
+def times(points: Mapping[str, Estimate], line: str) -> Estimate:
+    """ATRO's rate over that of a line, at one place."""
+    return points[line].map(lambda rate: points[ATRO].value / rate)
 
 
 def over(
     points: Mapping[Place, Trial],
     axis: str,
     paper: Mapping[Place, float],
-    said: Callable[[Curves, Sequence[Place]], Iterator[Statement]],
+    said: Callable[[Findings, Chart], Iterator[Statement]],
     found: Findings,
 ) -> Iterator[Part]:
     """A line for each scheme and network. `paper` has ATRO's rates from the text."""
@@ -192,26 +212,78 @@ def over(
     seconds = (found.mean(chart.cell(ATRO, place), "seconds") for place in points)
     table.add_row("ATRO, seconds (paper: 2 to 330)", *map(statements.number, seconds))
     yield table
-    yield list(said(found.curves(chart), chart.places))
+    yield list(said(found, chart))
     yield Picture([found.panel(chart)])
 
 
 OTHERS = [label for label in LINES_OF_THE_PAPER if label != ATRO]
+PAPERS = (ARO, "PARING", "SPAR")
+"""The paper's schemes as it describes them, of which it makes its claims."""
 
 
-def said_over_workers(curves: Curves, places: Sequence[Place]) -> Iterator[Statement]:
-    """The text's sentences about Figure 4."""
-    yield statements.is_highest("4", ATRO, OTHERS, curves, places)
-    for scheme in ("ARO", "PARING", "PARING, one aggregator"):
-        yield from statements.in_order("4", (f"{scheme}, leaf-spine", f"{scheme}, fat-tree"), curves, places)
+def said_over_workers(found: Findings, chart: Chart) -> Iterator[Statement]:
+    """The text's sentences about Figure 4, and about the time that ATRO takes."""
+    claims, points, places = read_ledger("atro"), found.series(chart), chart.places
+    most = dict(zip(places, points[ATRO], strict=True))
+    yield claims.judge("fig4-full-to-80", min((most[n] for n in BY_WORKERS if n != WORKERS), key=statements.mean))
+    yield claims.judge("fig4-90", most[WORKERS])
+    yield claims.judge("fig4-best", {name: points[name] for name in (ATRO, *OTHERS)}, places)
+    for scheme in PAPERS[:2]:
+        pair = {f"{scheme}, {network}": points[f"{scheme}, {network}"] for network in NETWORKS}
+        yield claims.judge(f"fig4-{scheme.lower()}-leafspine", pair, places)
+    yield claims.judge("time", [found.mean(chart.cell(ATRO, place), "seconds") for place in places])
 
 
-def said_over_aggregators(curves: Curves, places: Sequence[Place]) -> Iterator[Statement]:
+def said_over_aggregators(found: Findings, chart: Chart) -> Iterator[Statement]:
     """The text's sentences about Figure 5."""
-    yield statements.is_highest("5", ATRO, OTHERS, curves, places)
-    yield from (statements.rises(f"5: {name} rises with aggregators", curves[name]) for name in LINES_OF_THE_PAPER)
-    gains = {name: [curves[name][-1] - curves[name][0]] for name in LINES_OF_THE_PAPER}
-    yield statements.is_highest("5, improvement", ATRO, OTHERS, gains, [f"{places[0]} to {places[-1]}"])
+    claims, points = read_ledger("atro"), found.series(chart)
+    most = dict(zip(chart.places, points[ATRO], strict=True))
+    yield claims.judge("fig5-4", most[4])
+    yield claims.judge("fig5-6", most[6])
+    rising = (ATRO, *(f"{scheme}, {network}" for scheme, network in product(PAPERS, NETWORKS)))
+    yield claims.judge("fig5-rises", {name: points[name] for name in rising})
+    gains = {name: [points[name][-1].value - points[name][0].value] for name in (ATRO, *OTHERS)}
+    yield claims.judge("fig5-most", gains, [f"{chart.places[0]} to {chart.places[-1]}"])
+
+
+def studies(found: Findings) -> Iterator[Part]:
+    """ATRO's advantage over each scheme in all studies, and the networks on which they are compared."""
+    claims = read_ledger("atro")
+    charts = [Chart(RATE, points, LINES_OF_THE_PAPER) for points in (OVER_WORKERS, OVER_AGGREGATORS)]
+    ratios: dict[str, list[Estimate]] = {}
+    for chart, scheme, network in product(charts, SCHEMES, NETWORKS):
+        points = found.series(chart)
+        for place in range(len(chart.places)):
+            at = {name: own[place] for name, own in points.items()}
+            ratios.setdefault(scheme, []).append(times(at, f"{scheme}, {network}"))
+    ends = {scheme: sorted(own, key=statements.mean) for scheme, own in ratios.items()}
+    rows = {scheme: [own[0].value, own[-1].value] for scheme, own in ends.items()}
+    yield statements.value_table("ATRO over", "scheme", ["least", "most"], rows)
+    judged = []
+    for scheme in PAPERS:
+        name = scheme.lower()
+        judged += [claims.judge(f"{part}-{name}", ends[scheme][-1]) for part in ("abstract", "intro")]
+        judged.append(claims.judge(f"range-{name}", ends[scheme]))
+    for network, fabric in ((name, make()) for name, make in NETWORKS.items()):
+        judged.append(claims.judge(f"hosts-{network.replace('-', '')}", float(len(fabric.hosts))))
+    edge = NETWORKS["fat-tree"]().tor_of("h1")
+    peers = NETWORKS["fat-tree"]().neighbors[edge]
+    hosts = sum(peer in NETWORKS["fat-tree"]().host_names for peer in peers)
+    judged.append(claims.judge("oversubscription", hosts / (len(peers) - hosts)))
+    yield judged
+
+
+READ_LINES: dict[str, Trial] = {
+    f"{scheme}, {network}": {"scheme": scheme, "network": network} for scheme in READINGS for network in NETWORKS
+}
+
+
+def readings(found: Findings) -> Iterator[Part]:
+    """SPAR's rates in the default setting without and with the paths of the network, beside the paper's."""
+    chart = Chart(RATE, DEFAULT, READ_LINES)
+    points = {name: point for name, (point,) in found.series(chart).items()}
+    rows = [(name, PRINTED[name.replace(", paths known", "")], point.value) for name, point in points.items()]
+    yield beside_paper("ATRO, Figure 3, readings of SPAR (Gbit/s)", rows, (".2f", ".2f", ".2f"), "reading")
 
 
 def draws(cell: Trial, seeds: int) -> list[Trial]:
@@ -225,14 +297,19 @@ def verdict(found: Findings, _: list[Statement]) -> str:
     return VALID if all(status == "optimal" for status in statuses) else Verdict.UNPROVEN
 
 
-def swept(name: str, points: Mapping[Place, Trial], show: Callable[[Findings], Iterator[Part]]) -> SweptFigure:
+def swept(
+    name: str,
+    points: Sequence[Mapping[Place, Trial]],
+    show: Callable[[Findings], Iterator[Part]],
+    seeds: tuple[int, int] = SEEDS,
+) -> SweptFigure:
     return SweptFigure(
         f"atro-{name}",
         "atro-trials",
         measure,
-        lambda _: Chart(RATE, points, all_lines()).cells,
+        lambda _: (cell for own in points for cell in Chart(RATE, own, all_lines()).cells),
         show,
-        SEEDS,
+        seeds,
         draws,
         verdict,
     )
@@ -334,13 +411,23 @@ def designed(gradient_bytes: int) -> dict[str, Planned]:
 
 BY_WORKERS: dict[Place, float] = {**dict.fromkeys((60, 65, 70, 75, 80), 100.0), 90: 50.0}
 FIGURES: dict[str, Run] = {
-    "fig3": swept("fig3", DEFAULT, fig3),
-    "fig4": swept("fig4", OVER_WORKERS, partial(over, OVER_WORKERS, "workers", BY_WORKERS, said_over_workers)),
+    "fig3": swept("fig3", [DEFAULT], fig3, SEEDS_OF_FIGURE_3),
+    "fig4": swept("fig4", [OVER_WORKERS], partial(over, OVER_WORKERS, "workers", BY_WORKERS, said_over_workers)),
     "fig5": swept(
         "fig5",
-        OVER_AGGREGATORS,
+        [OVER_AGGREGATORS],
         partial(over, OVER_AGGREGATORS, "aggregators", {4: 33.0, 6: 100.0}, said_over_aggregators),
     ),
+    "readings": SweptFigure(
+        "atro-readings",
+        "atro-trials",
+        measure,
+        lambda _: Chart(RATE, DEFAULT, READ_LINES).cells,
+        readings,
+        SEEDS_OF_FIGURE_3,
+        leaves_out=COMPARES_VARIANTS,
+    ),
+    "studies": swept("studies", [OVER_WORKERS, OVER_AGGREGATORS], studies),
     "emulated": emulated,
     "fig3-emulated": ByPackets("fig3", "", DEFAULT, (10, 1), {name: {"": value} for name, value in PRINTED.items()}),
     "fig4-emulated": ByPackets("fig4", "workers", FEW_WORKERS, (3, 1), {ATRO: BY_WORKERS}),

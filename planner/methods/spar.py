@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from inakit.planner.core.method import Design
@@ -21,6 +21,13 @@ from inakit.topo.fabric.variations import with_ina
 
 GUESS = 7919
 """Added to the seed, so that the paths of SPAR's evaluation are drawn independently of the final ones."""
+
+
+@dataclass(frozen=True)
+class SparOptions(OverlayOptions):
+    """`foresees`: whether SPAR evaluates places with the paths that the network draws."""
+
+    foresees: bool = False
 
 
 def plan(problem: Problem, options: OverlayOptions) -> Plan:
@@ -37,19 +44,20 @@ def plan(problem: Problem, options: OverlayOptions) -> Plan:
     return plan_of("spar", problem, options, grow)
 
 
-def design(problem: Problem, options: OverlayOptions) -> Design:
+def design(problem: Problem, options: SparOptions) -> Design:
     """SPAR's aggregators, as many ToRs as the fabric has aggregators, and its routes."""
     placed = place(problem, options)
     return Design(placed, plan(placed, options))
 
 
-def place(problem: Problem, options: OverlayOptions) -> Problem:
+def place(problem: Problem, options: SparOptions) -> Problem:
     """The problem with its aggregators at other ToRs, each where the load of the busiest link becomes least.
 
     Among equally good ToRs, the one with most workers is taken.
     """
     job, fabric = single_task("spar", problem), problem.fabric
-    overlay = Overlay(fabric, job.servers[0], replace(options, seed=options.seed + GUESS))
+    seed = options.seed if options.foresees else options.seed + GUESS
+    overlay = Overlay(fabric, job.servers[0], replace(options, seed=seed))
     racks = Counter(map(fabric.tor_of, job.workers))
     tors = list(dict.fromkeys(fabric.tor_of(host.name) for host in fabric.hosts))
     chosen: list[str] = []

@@ -13,6 +13,7 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods import paring, spar
 from inakit.planner.methods.paring import ParingOptions
+from inakit.planner.methods.spar import SparOptions
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.overlay import OverlayOptions
 from inakit.topo.errors import InputError, PlanError
@@ -79,9 +80,9 @@ def test_detours_are_what_the_papers_count_and_what_check_refuses() -> None:
 def test_spar_places_aggregators_one_by_one_where_the_rate_becomes_highest() -> None:
     """Of ten workers four are under leaf3, whose flows go one way, and three under leaf1, as is the PS."""
     problem = single(network("spine1", "spine2"), [*hosts(2, 6), *hosts(9, 13)], "h1")
-    first = spar.place(single(network("spine1"), [*hosts(2, 6), *hosts(9, 13)], "h1"), OverlayOptions(detours=True))
+    first = spar.place(single(network("spine1"), [*hosts(2, 6), *hosts(9, 13)], "h1"), SparOptions(detours=True))
     assert [switch.name for switch in first.fabric.switches if switch.ina] == ["leaf3"]
-    designed = spar.design(problem, OverlayOptions(detours=True, degree=inf))
+    designed = spar.design(problem, SparOptions(detours=True, degree=inf))
     assert [switch.name for switch in designed.fabric.switches if switch.ina] == ["leaf1", "leaf3"]
     assert sum(sums(designed.plan).values()) == 10
 
@@ -109,4 +110,4 @@ def test_two_jobs_are_planned_but_not_placed() -> None:
     with pytest.raises(InputError, match="places one job"):
         paring.design(two, ParingOptions())
     with pytest.raises(InputError, match="places one job"):
-        spar.design(two, OverlayOptions())
+        spar.design(two, SparOptions())

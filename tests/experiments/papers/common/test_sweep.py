@@ -84,15 +84,17 @@ def test_a_trial_that_fails_ends_the_sweep_after_the_others_and_is_tried_again(t
 def test_figure_3_is_drawn_and_compared_with_the_paper(tmp_path: Path) -> None:
     console, figure = (
         Console(file=StringIO(), width=120),
-        replace(atro.swept("fig3", atro.DEFAULT, atro.fig3), seeds=(30, 2)),
+        replace(atro.swept("fig3", [atro.DEFAULT], atro.fig3), seeds=(30, 2)),
     )
-    assert figure(console, Request(tmp_path, quick=True)) == "VALID"
+    request = Request(tmp_path, quick=True, paper="atro", figure="fig3")
+    assert figure(console, request) in ("VALID", "CHANGED")  # two draws may find claims in other states than five
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert "ATRO" in printed and "13.26" in printed
     assert {path.name for path in tmp_path.iterdir()} == {
         "atro-fig3.csv",
         "atro-fig3.png",
         "atro-fig3.svg",
+        "atro-fig3-quick-claims.csv",
         "atro-trials",
     }
 
