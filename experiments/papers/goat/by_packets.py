@@ -127,7 +127,7 @@ def settings(request: Request) -> list[PacketRun]:
 
 @dataclass(frozen=True)
 class PacketPoint:
-    """A run's metrics (section IV-A) in the paper's GB; `first` is the PS ingress without retransmissions."""
+    """A run's metrics (section IV-A) in the paper's GB; `first` is the PS ingress less all retransmissions."""
 
     network: str
     workers: int
@@ -196,7 +196,7 @@ def show(request: Request, done: EmulatedRuns) -> Iterator[Part]:
             table.add_row("by packets", *(f"{value:.2f}" for value in found), end_section=metric != "ingress")
             if metric == "ingress":
                 found = (mean("first", network, workers, scheme).value for scheme in schemes)
-                table.add_row("without retransmissions", *(f"{value:.2f}" for value in found), end_section=True)
+                table.add_row("less retransmissions", *(f"{value:.2f}" for value in found), end_section=True)
         yield table
     yield Picture(
         Panel(

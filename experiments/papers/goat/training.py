@@ -23,7 +23,7 @@ from inakit.experiments.emulate.training_run import training_problem
 from inakit.experiments.papers.common.accuracy_over_time import AccuracyCurve, over_time, trained
 from inakit.experiments.papers.common.claims import read_ledger
 from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Printed
-from inakit.experiments.papers.common.emulated_figure import EmulatedRun, kind_of, run_alone
+from inakit.experiments.papers.common.emulated_figure import EmulatedRun, kind_of, name_in_world, run_alone
 from inakit.experiments.papers.common.estimates import Estimate, Series, estimate, means
 from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, Quantity, SweptFigure, by_seed, once
 from inakit.experiments.papers.common.figure_registry import Request, Run
@@ -116,6 +116,12 @@ class EpochRun:
     seed: int = 0
     reading: str = TEXT
 
+    @classmethod
+    def of(cls, trial: Trial) -> EpochRun:
+        """The run of a trial, which can have other keys as well."""
+        own = {name: value for name, value in trial.items() if name in cls.__dataclass_fields__}
+        return cls(**own)  # type: ignore[arg-type]
+
     @property
     def link_bps(self) -> float:
         """The rate of a host's link."""
@@ -182,8 +188,8 @@ def own_shares(plan: Plan, drawn: Mapping[str, float], link_bps: float) -> dict[
 def epoch(setting: EpochRun, run: EmulatedRun, outcome: Outcome) -> Result:
     """The figures of a run in the paper's sizes, whose MB are MiB; the verdict is DIFFERS if a paced rate is off.
 
-    `apart_s` is the time between the ends of the first and the last worker's sending; `first_mb` is the PS ingress
-    without retransmissions, which all come to the PS.
+    `apart_s` is the time between the ends of the first and the last worker's sending; `first_mb` is the PS ingress less
+    all retransmissions, and so the least that arrives the first time: some retransmissions are summed on their way.
     """
     figures, (iteration,) = measured_figures(outcome.measured, outcome.monitor), outcome.measured.iterations
     (own,) = (each.shares for each in run.interferences if isinstance(each, Paces))
@@ -207,7 +213,7 @@ def epoch(setting: EpochRun, run: EmulatedRun, outcome: Outcome) -> Result:
 
 def measure(trial: Trial, switch: str, results: Path) -> Result:
     """Run a trial, once more if it is not valid. Raises `InputError` for a scale that the world does not carry."""
-    setting = EpochRun(**trial)  # type: ignore[arg-type]
+    setting = EpochRun.of(trial)
     check_scale(setting.scale, switch)
     for _ in range(ATTEMPTS):
         run = setting.emulated_run(setting.problem(), switch)
@@ -308,7 +314,7 @@ class TrainingChart:
 
         def at(scheme: str, place: ModelAndWorkers) -> Estimate:
             trials = found.trials(self.cell(scheme, place, asked_scale(found.request)))
-            return estimate([value(EpochRun(**trial), found.result(trial)) for trial in trials])  # type: ignore[arg-type]
+            return estimate([value(EpochRun.of(trial), found.result(trial)) for trial in trials])
 
         return {name_of(scheme): [at(scheme, place) for place in self.places(found.request)] for scheme in compared()}
 
@@ -371,12 +377,12 @@ def asked_scale(request: Request) -> float:
     return SCALE if request.scale is None else request.scale
 
 
-def figure_of(name: str, request: Request, measured: Callable[..., Result], **parts: object) -> SweptFigure:
-    """A figure whose runs are kept by their world: its files, and how it is measured."""
+def figure_of(name: str, request: Request, measured: Callable[..., Result]) -> Callable[..., SweptFigure]:
+    """The figures of this name in the request's world; a call gives their cells and what they show."""
     kind = kind_of(request.switch)
-    own = f"goat-{name}-virtual" if kind == "virtual" else f"goat-{name}"
     measuring = partial(measured, switch=request.switch, results=request.results)
-    return SweptFigure(own, f"goat-{kind}-trials", measuring, verdict=worst, **parts)  # type: ignore[arg-type]
+    files = name_in_world(f"goat-{name}", request.switch)
+    return partial(SweptFigure, files, f"goat-{kind}-trials", measuring, verdict=worst)
 
 
 def worst(found: Findings, _: list[Statement]) -> str:
@@ -410,13 +416,15 @@ def show_readings(found: Findings) -> Iterator[Part]:
             NAMES[scheme]: [found.estimate(of_reading(reading, scheme), Quantity(key, "")) for reading in READINGS]
             for scheme in NAMES
         }
-        title = f"{CHARTS[figure].title}{', without retransmissions' if key == 'first_mb' else ''}"
+        title = f"{CHARTS[figure].title}{', less all retransmissions' if key == 'first_mb' else ''}"
         printed = dict(zip(PAPERS, CHARTS[figure].paper, strict=True))
         rows: dict[str, list[float | None]] = {"the paper's": [printed.get(name) for name in values]}
         rows |= {reading: [own[number].value for own in values.values()] for number, reading in enumerate(READINGS)}
         yield value_table(f"{title}, ResNet-18, 16 workers", "reading", list(values), rows)
         ratios = {name: [point.map(partial(mul, 1 / printed[name])) for point in values[name]] for name in printed}
         panels.append(Panel(BARS, list(READINGS), ratios, "reading", f"{title},\nover the paper's", log="y"))
+    apart = {reading: [max(found.of(of_reading(reading, "goat-krgs"), "apart_s"))] for reading in READINGS}
+    yield value_table("the longest time between the first and the last worker", "reading", ["s (paper 1.83)"], apart)
     yield value_table("what computing decides", "", list(NAMES.values()), dict(computing_decides(found)))
     yield Picture(panels)
 
@@ -452,20 +460,16 @@ def computing_decides(found: Findings) -> Iterator[tuple[str, list[float | None]
 
 def run_readings(console: Console, request: Request) -> str:
     """Measure the readings of the testbed and show them."""
-    swept = figure_of(
-        "testbed-readings", request, measure, cells=readings, show=show_readings, seeds=DRAWS, draws=by_seed,
-        leaves_out="it compares readings of the paper's text",
-    )  # fmt: skip
-    return swept(console, request)
+    swept = figure_of("testbed-readings", request, measure)
+    compares = "it compares readings of the paper's text"
+    return swept(readings, show_readings, DRAWS, by_seed, leaves_out=compares)(console, request)
 
 
 def run(figure: str, console: Console, request: Request) -> str:
     """Measure the figure's runs that earlier figures have not measured, and show the figure."""
     chart = CHARTS[figure]
-    swept = figure_of(
-        figure, request, measure, cells=chart.cells, show=partial(show, figure), seeds=DRAWS, draws=by_seed
-    )
-    return swept(console, request)
+    swept = figure_of(figure, request, measure)
+    return swept(chart.cells, partial(show, figure), DRAWS, by_seed)(console, request)
 
 
 def show(figure: str, found: Findings) -> Iterator[Part]:
@@ -480,7 +484,7 @@ def show(figure: str, found: Findings) -> Iterator[Part]:
     yield beside_paper("{}, values in the text: {}, {} workers".format(figure, *chart.place), rows, ("g", ".3g", ".2f"))
     if figure == "fig9":
         first = chart.values(found, lambda _, result: float(result["first_mb"]))
-        yield value_table("without retransmissions (MB)", "", names, means(first))
+        yield value_table("less all retransmissions (MB)", "", names, means(first))
     judged = list(chart.claims(figure, places, values))
     if chart.apart:
         apart = chart.values(found, lambda _, result: float(result["apart_s"]))
@@ -503,10 +507,14 @@ TRAINED = ("resnet50", 16)
 
 def train(trial: Trial, switch: str, results: Path) -> Result:
     """Train a net of a model's size through the testbed, an exchange of gradients in each epoch."""
-    epochs, own = int(trial["epochs"]), {name: value for name, value in trial.items() if name != "epochs"}
-    setting = EpochRun(**own)  # type: ignore[arg-type]
+    setting = EpochRun.of(trial)
     recipe = Recipe(
-        (RECIPES[setting.model],), epochs, SAMPLES, LEARNING_RATE, samples=SAMPLES * setting.workers, filters=FILTERS
+        (RECIPES[setting.model],),
+        int(trial["epochs"]),
+        SAMPLES,
+        LEARNING_RATE,
+        samples=SAMPLES * setting.workers,
+        filters=FILTERS,
     )
     problem, task = training_problem(setting.problem(), recipe, computing_s(setting.model))
     run = setting.emulated_run(problem, switch)
@@ -557,7 +565,7 @@ def claims_of_accuracy(curves: Mapping[str, AccuracyCurve]) -> Iterator[Statemen
 
 def run_accuracy(console: Console, request: Request) -> str:
     """Train with every scheme, unless the trainings are kept, and show Figure 6."""
-    return figure_of("fig6", request, train, cells=trainings, show=show_accuracy, draws=once)(console, request)
+    return figure_of("fig6", request, train)(trainings, show_accuracy, draws=once)(console, request)
 
 
 FIGURES: dict[str, Run] = {
