@@ -30,7 +30,14 @@ from inakit.experiments.papers.inarouting import INSTANCES
 from inakit.experiments.papers.inart import example as inart_lp
 from inakit.experiments.papers.inart.setting import SETTINGS, drawn_problem
 
-SIMULATED = [(paper, name) for paper, found in FIGURES.items() for name, figure in found.items() if figure.simulated]
+TABLES = (("atro", "studies"), ("atro", "readings"))
+"""Figures that are tables only."""
+SIMULATED = [
+    (paper, name)
+    for paper, found in FIGURES.items()
+    for name, figure in found.items()
+    if figure.simulated and (paper, name) not in TABLES
+]
 FIRST = dict(reversed(SIMULATED)).items()
 """A figure of each paper: all are drawn, but only these are also written as SVG in the short form."""
 

@@ -32,6 +32,7 @@ TAKES_PART = ["aro fig7", "aro fig8", "aro fig9", "aro fig10", "atro fig3", "atr
 TAKES_PART += [f"goat fig{number}" for number in (10, 11, 12, 13)]
 TAKES_PART += [f"inart fig{number}" for number in (8, 9, 10, 11, 12, 13)]
 LEFT_OUT = ["aro fig11", "aro fig12", "aro fig13", "inart fig1", "goat fig2", "goat theorems", "goat readings"]
+LEFT_OUT += ["atro readings"]
 LEFT_OUT += [
     "p4inc-aoi table1",
     "p4inc-aoi readings",
@@ -41,9 +42,9 @@ LEFT_OUT += [
 
 NO_PLANNERS = {
     *("inart lp", "soar utilisation", "soar time", "inarouting instances"),
-    *("collectives crossover", "collectives scale"),
+    *("collectives crossover", "collectives scale", "atro studies"),
 }
-"""Figures of models, of instances that are given, and of collectives: no planner of a user's could take part."""
+"""Figures of models, of instances that are given, of collectives, and of a paper's ratios: no planner of a user's could take part."""
 IN_ITS_TABLE = "frontier planners"
 
 
