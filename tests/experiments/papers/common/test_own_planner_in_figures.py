@@ -44,7 +44,7 @@ NO_PLANNERS = {
     *("inart lp", "soar utilisation", "soar time", "inarouting instances"),
     *("collectives crossover", "collectives scale", "atro studies"),
 }
-"""Figures of models, of instances that are given, of collectives, and of a paper's ratios: no planner of a user's could take part."""
+"""Figures of models, of given instances, of collectives, and of a paper's ratios: no user's planner could take part."""
 IN_ITS_TABLE = "frontier planners"
 
 
