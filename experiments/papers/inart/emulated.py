@@ -33,6 +33,7 @@ from inakit.experiments.papers.common.statements import Statement, number
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.inart.setting import (
     ATP,
+    FOREST,
     HIGH_BPS,
     INART,
     LBMM,
@@ -54,7 +55,6 @@ from inakit.experiments.papers.inart.simulated import (
     Seen,
     labels,
     panel,
-    said,
 )
 from inakit.experiments.report.method_styles import categories
 from inakit.experiments.run.console import figures
@@ -86,12 +86,16 @@ def gradient_bytes(frame_bytes: float) -> int:
     return round(frame_bytes / FRAGMENT.wire_bytes) * 4 * FRAGMENT.values
 
 
+def filled_run(problem: Problem, plan: Plan, trial: Trial) -> EmulatedRun:
+    """The run of a plan, with headroom for results and rates that fill no link wholly."""
+    plan = with_headroom(problem, plan).plan
+    return EmulatedRun("run", problem, with_rate(plan, FILLED * rate_bps(plan)), trial)
+
+
 def emulate_plan(name: str, problem: Problem, plan: Plan, trial: Trial, switch: str, results: Path) -> Result:
     """Run a plan, with headroom for results, in a separate run folder; return planned and measured quantities."""
-    plan = with_headroom(problem, plan).plan
-    plan = with_rate(plan, FILLED * rate_bps(plan))
     quiet = Console(file=StringIO())
-    run = EmulatedRun("run", problem, plan, trial)
+    run = filled_run(problem, plan, trial)
     done = run_emulated(name, [run], Request(results, switch=switch), quiet)
     (outcome,) = done.outcomes
     planned = planned_figures(run.prepared.prediction)
@@ -141,7 +145,7 @@ def conclusion(results: Sequence[Result]) -> str:
     )
 
 
-EMULATED = (INART, ONE, ATP, LBMM)
+EMULATED = (INART, FOREST, ONE, ATP, LBMM)
 EMULATED_SCALE = 1 / 1000
 """The scale of the paper's emulation and of the values in its figures."""
 LEAST_BYTES = 1e6
@@ -171,7 +175,6 @@ def show(figure: InartFigure, found: Findings) -> Iterator[Part]:
     measured = partial(value_of, figure, found, "")
     for own in every:
         yield runs_table(figure, found, own)
-    yield [statement for own in every for statement in said(figure, measured, own)]
     yield conclusion(list(found.results.values()))
     yield packets_in_words(asked_scale(found.request))
     yield Picture(

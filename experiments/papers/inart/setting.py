@@ -7,8 +7,12 @@ and a switch sums 9.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+from statistics import fmean
 
 from inakit.experiments.papers.common.figure_registry import own_planners
 from inakit.experiments.papers.common.sweep import Result, Trial
@@ -17,9 +21,10 @@ from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan, SolverOptions
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.methods.inart.inart import InartOptions
-from inakit.planner.methods.inart.inart_forest import InartForestOptions, plan_trees
-from inakit.planner.methods.inart.relaxation import relax
+from inakit.planner.methods.inart.inart import InartOptions, finished
+from inakit.planner.methods.inart.inart_forest import InartForestOptions
+from inakit.planner.methods.inart.inart_raw import rounded
+from inakit.planner.methods.inart.relaxation import relax, split_model
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.summed_once import split_equally
 from inakit.topo.fabric.fabric import Fabric
@@ -30,6 +35,9 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 LINK_BPS, LOW_BPS, HIGH_BPS = 20e6, 10e6, 30e6
 SERVER_BPS, SWITCH_BPS = 20e6, 9e6
 SERVERS = 4
+BUSY_SERVER_BPS, SPREADS = 5e6, (1, 2, 4, 8)
+"""Where PSs differ: their mean intake, since with the paper's 20 Mbit/s L-InArt gives equal parts up to a spread of 8,
+and the intake of the fastest PS over that of the slowest. The paper has no such experiment."""
 MODELS = {"LSTM": 1_627_000, "VGG19": 548_000, "ResNet-50": 97_000}
 """The gradients' sizes in bytes, by model."""
 
@@ -40,12 +48,20 @@ class InartSetting:
 
     With `drawn`, links are heterogeneous; with `slow_servers`, those of PSs are too, and a PS takes in at most its
     link's rate. With `filled`, workers fill one rack after the other instead of random hosts, and PSs are in the last
-    racks.
+    racks. PSs take in `intake_bps` on average. `spread` is the intake rate of the fastest over that of the slowest; the
+    others are in equal steps between them.
     """
 
     drawn: bool = False
     slow_servers: bool = False
     filled: bool = False
+    intake_bps: float = SERVER_BPS
+    spread: float = 1.0
+
+    def intakes_bps(self, servers: Sequence[str]) -> dict[str, float]:
+        """The intake rate of each PS, from the slowest to the fastest."""
+        steps = [1 + (self.spread - 1) * place / (len(servers) - 1) for place in range(len(servers))]
+        return {name: self.intake_bps * step / fmean(steps) for name, step in zip(servers, steps, strict=True)}
 
 
 SETTINGS = {
@@ -53,6 +69,7 @@ SETTINGS = {
     "heterogeneous": InartSetting(drawn=True),
     "heterogeneous, the PSs' links too": InartSetting(drawn=True, slow_servers=True),
     "homogeneous, racks filled": InartSetting(filled=True),
+    **{f"PSs 1 to {spread}": InartSetting(intake_bps=BUSY_SERVER_BPS, spread=spread) for spread in SPREADS},
 }
 
 
@@ -70,17 +87,17 @@ def drawn_problem(
     chosen = names[:workers] if setting.filled else hosts[SERVERS:]
     if setting.drawn:
         fabric = with_capacities(fabric, LOW_BPS, HIGH_BPS, seed)
-    fabric = with_server_capacity(fabric, servers, slow=setting.slow_servers)
+    fabric = with_intakes(fabric, setting.intakes_bps(servers), slow=setting.slow_servers)
     if switch_bps is not None:
         fabric = with_aggregators(fabric, rate_bps=switch_bps)
     return Problem(fabric, (Job(1, tuple(chosen), tuple(servers), size),), FRAGMENT)
 
 
-def with_server_capacity(fabric: Fabric, servers: list[str], *, slow: bool) -> Fabric:
-    """The fabric whose links into PSs have the PSs' intake rate; with `slow`, slower links keep their own rate."""
+def with_intakes(fabric: Fabric, intakes_bps: Mapping[str, float], *, slow: bool) -> Fabric:
+    """The fabric whose links into PSs have the PSs' intake rates; with `slow`, slower links keep their own rate."""
     links = [
-        replace(link, capacity_ba_bps=min(SERVER_BPS, link.capacity_ba_bps) if slow else SERVER_BPS)
-        if link.a in servers
+        replace(link, capacity_ba_bps=min(intakes_bps[link.a], link.capacity_ba_bps if slow else inf))
+        if link.a in intakes_bps
         else link
         for link in fabric.links
     ]
@@ -101,7 +118,11 @@ class Planned:
     def plan(self, setting: InartSetting, workers: int, seed: int, size: int = MODELS["VGG19"]) -> tuple[Problem, Plan]:
         """The problem that a seed draws, and the scheme's plan for it."""
         problem = drawn_problem(setting, workers, seed, SWITCH_BPS if self.limited else None, size)
-        return problem, self.function(problem, replace(self.options, seed=seed))
+        return problem, self.of(problem, seed)
+
+    def of(self, problem: Problem, seed: int) -> Plan:
+        """The scheme's plan for a problem."""
+        return self.function(problem, replace(self.options, seed=seed))
 
     def __call__(self, setting: InartSetting, workers: int, seed: int) -> Result:
         return outcome(*self.plan(setting, workers, seed))
@@ -118,9 +139,10 @@ def outcome(problem: Problem, plan: Plan) -> Result:
 
 
 def relaxation(setting: InartSetting, workers: int, seed: int) -> Result:
-    """LP-InArt, Eq. (5). Algorithm 2 keeps this f: its rounding changes the loads, but not f."""
+    """LP-InArt, Eq. (5), with L-InArt's split. Algorithm 2 keeps this f: its rounding changes the loads, but not f."""
     problem = drawn_problem(setting, workers, seed)
-    relaxed = relax(problem.fabric, split_equally(problem), SolverOptions(seed=seed))
+    tasks, _ = split_model(problem.fabric, split_equally(problem), SolverOptions(seed=seed))
+    relaxed = relax(problem.fabric, tasks, SolverOptions(seed=seed))
     unit = max(problem.fabric.capacities_bps.values())
     into_servers = sum(
         rate for task in relaxed.tasks for (_, node), rate in task.to[None].items() if node in problem.fabric.host_names
@@ -130,32 +152,50 @@ def relaxation(setting: InartSetting, workers: int, seed: int) -> Result:
     return {"rate_bps": relaxed.bound_bps, "arrivals": into_servers / f, "crossings": workers + crossings / f}
 
 
-INART, ONE, LP = "InArt", "InArt, one tree per PS", "LP-InArt"
+INART, LP = "InArt, as published", "LP-InArt"
+FOREST, ONE, EQUAL = "inart-forest (ours)", "inart (ours)", "inart-equal (ours)"
+R_INART, FITTED = "R-InArt, as published", "InArt, split for its routes"
 ATP, LIMITED_ATP, LBMM = "ATP", "ATP, ToRs sum 9 Mbit/s", "LBMM"
 
 
-def equal_trees(problem: Problem, options: Options) -> Plan:
-    """The plan of InArt's forest with equal parts; L-InArt finds these here too, because all PSs are alike."""
-    plan = plan_trees(problem, split_equally(problem), METHODS["inart-forest"].own(options), "inart-forest")
+def round_equal_parts(problem: Problem, options: Options, *, split_again: bool = False) -> Plan:
+    """The first benchmark of section 5.1.2, R-InArt: equal parts, and one rounding by Algorithm 2.
+
+    With `split_again` the gradient is split again, as suits the drawn trees best; in the paper the split comes first.
+    """
+    relaxed, routed = rounded(problem, split_equally(problem), options)
+    if split_again:
+        routed = routed.split_anew(options.for_solver)
+    plan = finished("inart-raw", problem, routed, relaxed.bound_bps, time.monotonic(), options.window)
     check(problem, plan)
     return plan
 
 
+REPAIRED = InartOptions(rounds=2, moves=200_000)
 PLANNED = {
-    INART: Planned(equal_trees, InartForestOptions()),
-    ONE: Planned(METHODS["inart-equal"].plan, InartOptions(bisections=0, rounds=1, moves=20_000)),
+    INART: Planned(METHODS["inart-raw"].plan),
+    R_INART: Planned(round_equal_parts),
+    FITTED: Planned(partial(round_equal_parts, split_again=True)),
+    FOREST: Planned(METHODS["inart-forest"].plan, InartForestOptions()),
+    ONE: Planned(METHODS["inart"].plan, REPAIRED),
+    EQUAL: Planned(METHODS["inart-equal"].plan, REPAIRED),
     ATP: Planned(METHODS["atp-tor"].plan, limited=False),
     LIMITED_ATP: Planned(METHODS["atp-tor"].plan),
     LBMM: Planned(METHODS["lbmm"].plan),
 }
-"""The schemes that are planners; InArt's has up to eight trees per PS on average."""
+"""The schemes that are planners.
+
+InArt and R-InArt as published round once and send at the highest rate that the drawn flows allow. Ours bear their
+planners' names: `inart` repairs the best of several roundings, `inart-forest` has up to eight trees per PS on average.
+"""
 
 SCHEMES: Mapping[str, Callable[[InartSetting, int, int], Result]] = {LP: relaxation, **PLANNED}
+COMPARED = (LP, INART, FOREST, ATP, LIMITED_ATP, LBMM)
 
 
 def compared() -> tuple[str, ...]:
-    """The paper's schemes in all readings, and user-defined planners."""
-    return (*SCHEMES, *own_planners())
+    """The schemes of Figures 8 to 13, and user-defined planners."""
+    return (*COMPARED, *own_planners())
 
 
 def planned_by(scheme: str) -> Planned:

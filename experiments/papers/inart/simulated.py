@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from math import inf
 
 from rich.table import Table
 
-from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.claims import Evidence, read_ledger
 from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Place, Printed
 from inakit.experiments.papers.common.estimates import Estimate
 from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, Quantity, SweptFigure, by_seed
 from inakit.experiments.papers.common.figure_registry import Request
-from inakit.experiments.papers.common.statements import Statement, beside_paper, number
+from inakit.experiments.papers.common.statements import Statement, beside_paper, mean, number, ratio
 from inakit.experiments.papers.common.sweep import Trial
 from inakit.experiments.papers.inart.setting import (
     ATP,
+    FOREST,
     INART,
     LBMM,
     LIMITED_ATP,
@@ -33,8 +35,8 @@ from inakit.experiments.papers.inart.setting import (
     compared,
     measure,
 )
-from inakit.traffic.measure.verdict import VALID, Verdict
 
+LEDGER = read_ledger("inart")
 SOME_WORKERS = 40
 """The workers of the figures by model. The text does not state them: LBMM's 22 MB are 40 times VGG19's 548 kB."""
 HOMOGENEOUS, HETEROGENEOUS = "homogeneous", "heterogeneous"
@@ -84,7 +86,7 @@ class InartFigure:
     """A figure of one of `QUANTITIES`. `paper` has the text's values by scheme; all are at the place `at`.
 
     Figures `by_model` have bars, others lines over workers. `readings` are further settings in which this place is
-    measured. `trend` is "rises" or "falls" if the text states this trend, from left to right, for all schemes.
+    measured.
     """
 
     name: str
@@ -93,7 +95,6 @@ class InartFigure:
     paper: Mapping[str, float]
     by_model: bool = False
     readings: Sequence[str] = ()
-    trend: str = ""
 
     @property
     def unit(self) -> str:
@@ -103,11 +104,6 @@ class InartFigure:
     def quantity(self, seen: Seen, point: FigurePoint) -> float:
         """The quantity's value in a result."""
         return QUANTITIES[self.what][1](seen, point)
-
-    @property
-    def more_is_better(self) -> bool:
-        """Whether higher values are better: true of rates and throughput, the only quantities in Mbit/s."""
-        return self.unit == "Mbit/s"
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -128,7 +124,7 @@ CHARTS = (
     ),
     InartFigure(
         "fig9", "sending rate", FigurePoint(HETEROGENEOUS, 50), {INART: 8.73, ATP: 4.44},
-        readings=[SLOW_SERVERS], trend="falls",
+        readings=[SLOW_SERVERS],
     ),
     InartFigure(
         "fig10", "communication time", FigurePoint(HOMOGENEOUS, SOME_WORKERS, "ResNet-50"),
@@ -136,11 +132,11 @@ CHARTS = (
     ),
     InartFigure(
         "fig11", "communication time", FigurePoint(HETEROGENEOUS, 50),
-        {INART: 1.52, ATP: 2.96, LBMM: 8.13}, readings=[SLOW_SERVERS], trend="rises",
+        {INART: 1.52, ATP: 2.96, LBMM: 8.13}, readings=[SLOW_SERVERS],
     ),
     InartFigure(
         "fig12", "network throughput", FigurePoint(HOMOGENEOUS, 30),
-        {INART: 420.0, ATP: 160.0, LBMM: 90.0}, trend="rises",
+        {INART: 420.0, ATP: 160.0, LBMM: 90.0},
     ),
     InartFigure(
         "fig13", "PS ingress", FigurePoint(HOMOGENEOUS, SOME_WORKERS, "VGG19"),
@@ -164,31 +160,40 @@ def panel(figure: InartFigure, values: Estimates, schemes: Iterable[str], points
     return Panel(kind, places, series, xlabel, f"{figure.what} ({figure.unit})", points[0].setting, paper)
 
 
-def said(figure: InartFigure, values: Values, points: Sequence[FigurePoint]) -> Iterator[Statement]:
-    """The text's sentences about the figure in one setting: the best scheme, and trends over workers."""
-    curves = {scheme: [values(scheme, point) for point in points] for scheme in (INART, ATP, LBMM)}
-    where, places = points[0].setting, labels(figure, points)
-    best = statements.is_highest if figure.more_is_better else statements.is_lowest
-    yield best(where, INART, (ATP, LBMM), curves, places)
-    pair = (curves[ATP], curves[LBMM])
-    yield statements.is_over(f"{where}: ATP better than LBMM", pair if figure.more_is_better else pair[::-1], places)
-    trend = {"rises": statements.rises, "falls": statements.falls}.get(figure.trend)
-    if trend and len(points) > 1:
-        yield from (trend(f"{where}: {name} {figure.trend} with workers", curve) for name, curve in curves.items())
-    if figure.name == "fig11" and len(points) > 1:
-        growth = {name: [curve[-1] - curve[0]] for name, curve in curves.items()}
-        yield statements.is_lowest(
-            f"{where}, growth with workers", INART, (ATP, LBMM), growth, [f"{places[0]} to {places[-1]}"]
-        )
+def judged(figure: InartFigure, values: Estimates, request: Request) -> list[Statement]:
+    """The figure's claims: values and ratios at the text's place, trends, and the best scheme in both settings."""
+    schemes, at = {"inart": INART, "atp": ATP, "lbmm": LBMM}, figure.at
+    own = {setting: figure.points(setting, workers_of(request)) for setting in (HOMOGENEOUS, HETEROGENEOUS)}
+    points = [point for each in own.values() for point in each]
+    curves = {scheme: [values(scheme, point) for point in points] for scheme in schemes.values()}
+    trends = {
+        f"{scheme}, {setting}": [values(scheme, point) for point in each]
+        for (setting, each), scheme in product(own.items(), schemes.values())
+    }
+    growth = {
+        scheme: [mean(values(scheme, each[-1])) - mean(values(scheme, each[0])) for each in own.values()]
+        for scheme in schemes.values()
+    }
+    evidence: dict[str, Evidence] = {
+        "best": curves, "most": dict(reversed(curves.items())), "trend": trends, "growth": growth,
+        **{name: values(scheme, at) for name, scheme in schemes.items()},
+        **{f"over-{name}": ratio(values(INART, at), values(scheme, at)) for name, scheme in schemes.items()},
+    }  # fmt: skip
+    places = [f"{point.setting}, {label}" for point, label in zip(points, labels(figure, points), strict=True)]
+    return [
+        LEDGER.judge(f"{figure.name}-{name}", found, list(own) if name == "growth" else places)
+        for name, found in evidence.items()
+        if f"{figure.name}-{name}" in LEDGER.claims
+    ]
 
 
-SEEDS = (30, 2)
+SEEDS = (30, 5)
 WORKERS, QUICK_WORKERS = (10, 20, 30, 40, 50), (30, 40, 50)
 PROCESSES = 2
 
-RATIOS = ((LP, ATP), (INART, ATP), (ONE, LIMITED_ATP))
-"""InArt over ATP in three readings: as the paper's values suggest, with whole flows, and as the text describes."""
-PRINTED_AS = {LP: INART, ONE: INART, LIMITED_ATP: ATP}
+RATIOS = ((INART, ATP), (INART, LIMITED_ATP), (LP, ATP), (FOREST, ATP), (ONE, LIMITED_ATP))
+"""InArt over ATP in several readings: as published, with the text's limit for ATP too, at LP-InArt's f, and ours."""
+PRINTED_AS = {LP: INART, FOREST: INART, ONE: INART, LIMITED_ATP: ATP}
 """By our reading, the paper's scheme whose value it is compared with."""
 
 
@@ -226,10 +231,12 @@ def workers_of(request: Request) -> Sequence[int]:
 
 def cells(figure: InartFigure, request: Request) -> list[Trial]:
     """The cells of the figure: the text's place in all its readings, and all places in both settings."""
-    places = [FigurePoint(setting, figure.at.workers) for setting in figure.settings]
-    for setting in (HOMOGENEOUS, HETEROGENEOUS):
-        places += figure.points(setting, workers_of(request))
-    return [cell_of(scheme, point) for point in places for scheme in compared()]
+    at_text = [FigurePoint(setting, figure.at.workers) for setting in figure.settings]
+    everywhere = [
+        point for setting in (HOMOGENEOUS, HETEROGENEOUS) for point in figure.points(setting, workers_of(request))
+    ]
+    read = [cell_of(scheme, point) for point in at_text for scheme in (*compared(), ONE)]
+    return [*read, *(cell_of(scheme, point) for point in everywhere for scheme in compared())]
 
 
 def show(figure: InartFigure, found: Findings) -> Iterator[Part]:
@@ -237,7 +244,6 @@ def show(figure: InartFigure, found: Findings) -> Iterator[Part]:
     for setting in figure.settings:
         yield readings(figure, values, setting)
     panels: list[Panel] = []
-    sentences: list[Statement] = []
     for setting in (HOMOGENEOUS, HETEROGENEOUS):
         points = figure.points(setting, workers_of(found.request))
         table = Table("scheme", *labels(figure, points), title=f"{setting} ({figure.unit})")
@@ -245,8 +251,7 @@ def show(figure: InartFigure, found: Findings) -> Iterator[Part]:
             table.add_row(scheme, *(number(values(scheme, point)) for point in points))
         yield table
         panels.append(panel(figure, estimates, compared(), points))
-        sentences += said(figure, values, points)
-    yield sentences
+    yield judged(figure, estimates, found.request)
     yield Picture(panels)
 
 
@@ -255,7 +260,7 @@ def readings(figure: InartFigure, values: Values, setting: str) -> Table:
     point = FigurePoint(setting, figure.at.workers, figure.at.model)
     paper = figure.paper
     rows: list[tuple[str, float | None, float]] = [
-        (scheme, paper.get(PRINTED_AS.get(scheme, scheme)), values(scheme, point)) for scheme in compared()
+        (scheme, paper.get(PRINTED_AS.get(scheme, scheme)), values(scheme, point)) for scheme in (*compared(), ONE)
     ]
     for scheme, other in RATIOS:
         rows.append((f"{scheme} / {other}", paper[INART] / paper[ATP], values(scheme, point) / values(other, point)))
@@ -263,16 +268,10 @@ def readings(figure: InartFigure, values: Values, setting: str) -> Table:
     return beside_paper(title, rows, heading="scheme")
 
 
-def verdict(figure: InartFigure, found: Findings, _: list[Statement]) -> str:
-    """VALID if InArt's rate is above ATP's, and ATP's above LBMM's, at the text's place."""
-    rates = [found.mean(cell_of(scheme, figure.at), "rate_bps") for scheme in (INART, ATP, LBMM)]
-    return VALID if rates == sorted(rates, reverse=True) else Verdict.DIFFERS
-
-
 FIGURES = {
     figure.name: SweptFigure(
         f"inart-{figure.name}", "inart-trials", measure, partial(cells, figure), partial(show, figure), SEEDS, draws,
-        partial(verdict, figure), PROCESSES,
+        processes=PROCESSES,
     )
     for figure in CHARTS
 }  # fmt: skip

@@ -30,9 +30,9 @@ from inakit.planner.registry import METHODS
 
 TAKES_PART = ["aro fig7", "aro fig8", "aro fig9", "aro fig10", "atro fig3", "atro fig4", "atro fig5"]
 TAKES_PART += [f"goat fig{number}" for number in (10, 11, 12, 13)]
-TAKES_PART += [f"inart fig{number}" for number in (8, 9, 10, 11, 12, 13)]
-LEFT_OUT = ["aro fig11", "aro fig12", "aro fig13", "inart fig1", "goat fig2", "goat theorems", "goat readings"]
-LEFT_OUT += ["atro readings"]
+TAKES_PART += [f"inart fig{number}" for number in (8, 9, 10, 11, 12, 13)] + ["inart unequal"]
+LEFT_OUT = ["aro fig11", "aro fig12", "aro fig13", "inart fig1", "inart overloads"]
+LEFT_OUT += ["goat fig2", "goat theorems", "goat readings", "atro readings"]
 LEFT_OUT += [
     "p4inc-aoi table1",
     "p4inc-aoi readings",

@@ -16,7 +16,9 @@ from inakit.experiments.papers.common import drawing
 from inakit.experiments.papers.common import figure_registry as own_planners
 from inakit.experiments.papers.common.drawing import LINES, Panel
 from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.inart.as_published import UNEQUAL
 from inakit.experiments.papers.inart.setting import compared as inart_compared
+from inakit.experiments.papers.inart.testbed import compared as inart_on_testbed
 from inakit.experiments.report import method_styles
 from inakit.experiments.report.method_styles import (
     BUILT_IN_COLORS,
@@ -58,8 +60,9 @@ FIGURES_OF_METHODS = {
     "aro emulated, pipelines": ("aro", "aro-unaware"),
     "atro": ("ATRO", "ARO", "PARING", "PARING, one aggregator", "SPAR"),
     "goat": ("GOAT, as published", "goat (ours)", "ESA", "ATP", "Geryon", "shadow-copy"),
-    "inart": inart_compared(),
-    "inart fig2 to fig5": ("InArt", "R-InArt", "ATP", "LBMM"),
+    "inart": (*inart_compared(), "inart (ours)"),
+    "inart fig2 to fig5": inart_on_testbed(),
+    "inart unequal": UNEQUAL,
     "p4inc-aoi": ("noINC-FCFS", "INC-FCFS", "noINC-TW", "INC-TW", "pack", "INC-TW-NoRecon", "milp"),
 }
 
