@@ -76,10 +76,8 @@ KIT: Mapping[str, Line] = {
     "goat-krgs": Line(
         "sub-models, each summed by switches with memory for it (GOAT)", "goat.goat:plan_krgs", "KrgsPlanOptions"
     ),
-    "grid": Line("an aggregator for each worker by linear program, summed once (GRID)", "grid:plan", "GridOptions"),
-    "grid-capped": Line(
-        "grid with a limit per switch; the rest is summed at the PS (GRID)", "grid:plan_capped", "GridOptions"
-    ),
+    "grid": Line("aggregators by linear program, then routes; summed once (GRID)", "grid:plan", "GridOptions"),
+    "grid-aro": Line("grid where a PS takes in 100 gradients (ARO's GRID)", "grid:plan_of_aro", "GridOptions"),
     "panama": Line(
         "several trees per job by the least loaded links; marks of congestion (PANAMA)", "panama:plan", "PanamaOptions"
     ),

@@ -103,7 +103,7 @@ def on(
 
 
 COMBINATIONS = (
-    *on("fattree-4", "aro atp lbmm forest inart inart-forest goat grid-capped paring spar random aggtree geryon"),
+    *on("fattree-4", "aro atp lbmm forest inart inart-forest goat grid-aro paring spar random aggtree geryon"),
     *on("fattree-4", "aro", tuple(POLICIES)),
     *on("fattree-4", "atp", ("goat", "atp", "switchml")),
     *on("fattree-4", "aro atp lbmm", modes=("replay",)),

@@ -88,7 +88,7 @@ METHODS: Mapping[str, Style] = {
 """Styles by the names in the papers' figures. `style_of` also finds planners' names, which are in lower case."""
 
 VARIANTS = {
-    "on the path": 0, "leaf-spine": 0, "by the nearest": 1, "fat-tree": 1, "capped": 1, "balanced": 1,
+    "on the path": 0, "leaf-spine": 0, "by the nearest": 1, "fat-tree": 1, "one link": 1, "balanced": 1,
 }  # fmt: skip
 """The variants that can follow a method's name and ", ". Those with 1 have a different marker and dash."""
 SECOND_MARKER = {

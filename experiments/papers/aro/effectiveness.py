@@ -36,7 +36,7 @@ FLAT = PIPELINES[0]
 TASKS = [replace(SJMT, tasks=tasks) for tasks in (1, 2, 3, 4)]
 JOBS = [replace(MJMT, jobs=jobs) for jobs in (1, 2, 3, 4)]
 
-OTHER_READINGS = ("GRID, capped", "AggTree, balanced")
+OTHER_READINGS = ("GRID, one link", "AggTree, balanced")
 """The baselines under another reading of their descriptions; measured at the default setting only."""
 
 PRINTED_GBPS = {EXACT: 26.33, "ARO-ACC": 26.33 * (1 - 0.064), "RANDOM": 7.92, "GRID": 1.75, "AggTree": 8.76}

@@ -99,7 +99,7 @@ def aro_acc(problem: Problem) -> Plan:
     return plan_from_paths(problem, {job.number: found.paths}, problem.fabric.ina_names, method="aro-acc")
 
 
-PLANNERS = {EXACT: "aro", "RANDOM": "random", "GRID": "grid", "GRID, capped": "grid-capped", "AggTree": "aggtree",
+PLANNERS = {EXACT: "aro", "RANDOM": "random", "GRID": "grid-aro", "GRID, one link": "grid", "AggTree": "aggtree",
             "AggTree, balanced": "aggtree-balanced"}  # fmt: skip
 """The planners of Figure 7's schemes and their other readings; a separate function plans ARO-ACC."""
 
