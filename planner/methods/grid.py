@@ -45,7 +45,7 @@ def plan(problem: Problem, options: GridOptions) -> Plan:
 
 
 def plan_of_aro(problem: Problem, options: GridOptions) -> Plan:
-    """GRID's plan where the first program lets 100 gradients into a PS, which reproduces ARO's figures.
+    """GRID's plan where the first program lets 100 gradients into a PS, which is nearer to ARO's figures.
 
     GRID's program has rates of at most 1. If the PS's link is entered as ARO's 100 Gbit/s, it carries 100 gradients.
     """
