@@ -18,7 +18,6 @@ from pygments.formatters import HtmlFormatter
 
 from inakit.experiments.cli.app import app
 from inakit.experiments.papers.common.claims import ledgers
-from inakit.experiments.papers.common.statements import number
 
 PAGE = "commands.md"
 CLAIMS = "papers/claims.md"
@@ -65,10 +64,7 @@ def claims() -> str:
         parts += [f"## {ledger.paper}", "", f"{ledger.summary}.", ""]
         parts += ["| where | what the paper says | paper | ours | deviation | state | figure |", "|" + "---|" * 7]
         for claim in ledger.claims.values():
-            ours = number(claim.ours) if isinstance(claim.ours, float | int) else claim.ours or ""
-            deviation = "" if claim.deviation is None else f"{claim.deviation:+.0%}"
-            state = claim.state + (f", because {claim.because}" if claim.because else "")
-            cells = claim.where, claim.says, claim.printed, ours, deviation, state, claim.figure
+            cells = claim.where, claim.says, claim.printed, *claim.cells(), claim.figure
             parts.append("| " + " | ".join(map(escaped, cells)) + " |")
         parts.append("")
     return "\n".join(parts)

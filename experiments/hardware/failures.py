@@ -191,9 +191,8 @@ def no_faster(fabric: Fabric, job: Job, most_bps: float) -> Fabric:
 
 def rate_bps(plan: Plan, job: Job) -> float:
     """The sending rate of a job's workers. In a collective, the sum over its connections, which grows with them."""
-    trees = sum(planned.rate_bps for planned in plan.trees if planned.job == job.number)
     connections = (c.rate_bps for each in plan.collectives if each.job == job.number for c in each.connections)
-    return trees + sum(connections)
+    return plan.job_rate_bps(job.number) + sum(connections)
 
 
 def what_is_left(fabric: Fabric, used: Prediction, least_bps: float) -> Fabric:

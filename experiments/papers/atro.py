@@ -264,11 +264,12 @@ def studies(found: Findings) -> Iterator[Part]:
         name = scheme.lower()
         judged += [claims.judge(f"{part}-{name}", ends[scheme][-1]) for part in ("abstract", "intro")]
         judged.append(claims.judge(f"range-{name}", ends[scheme]))
-    for network, fabric in ((name, make()) for name, make in NETWORKS.items()):
+    fabrics = {name: make() for name, make in NETWORKS.items()}
+    for network, fabric in fabrics.items():
         judged.append(claims.judge(f"hosts-{network.replace('-', '')}", float(len(fabric.hosts))))
-    edge = NETWORKS["fat-tree"]().tor_of("h1")
-    peers = NETWORKS["fat-tree"]().neighbors[edge]
-    hosts = sum(peer in NETWORKS["fat-tree"]().host_names for peer in peers)
+    fat_tree = fabrics["fat-tree"]
+    peers = fat_tree.neighbors[fat_tree.tor_of("h1")]
+    hosts = sum(peer in fat_tree.host_names for peer in peers)
     judged.append(claims.judge("oversubscription", hosts / (len(peers) - hosts)))
     yield judged
 

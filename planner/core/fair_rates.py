@@ -89,10 +89,7 @@ def lowered(outcome: SolverOutcome, factor: float) -> SolverOutcome:
 
 def fair_factors(problem: Problem, plan: Plan) -> dict[int, float]:
     """For each job, the factor of its rates, at most 1, that makes rates per weight max-min fair."""
-    wanted = {
-        job.number: 1 / job.weight * sum(planned.rate_bps for planned in plan.trees if planned.job == job.number)
-        for job in problem.jobs
-    }
+    wanted = {job.number: 1 / job.weight * plan.job_rate_bps(job.number) for job in problem.jobs}
     capacities, trees = problem.fabric.capacities_bps, list(tree_loads(problem, plan))
     places = {link: place for place, link in enumerate(capacities)}
     usages = {}

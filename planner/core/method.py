@@ -152,5 +152,4 @@ class Design:
     @property
     def rate_bps(self) -> float:
         """The sending rate of each worker of the first job, over all its trees."""
-        number = self.problem.jobs[0].number
-        return sum(planned.rate_bps for planned in self.plan.trees if planned.job == number)
+        return self.plan.job_rate_bps(self.problem.jobs[0].number)

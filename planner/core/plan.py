@@ -364,6 +364,10 @@ class Plan:
         """The plan with its aggregation trees replaced, in the same order."""
         return replace(self, trees=tuple(replace(had, tree=tree) for had, tree in zip(self.trees, trees, strict=True)))
 
+    def job_rate_bps(self, job: int) -> float:
+        """The sending rate of each worker of a job, over all its trees; 0 for a job without trees."""
+        return sum(planned.rate_bps for planned in self.trees if planned.job == job)
+
     @property
     def jobs_sharing_slots(self) -> frozenset[int]:
         """The numbers of the jobs whose fragments can find their slot busy, because a tree's policy shares slots."""

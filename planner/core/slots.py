@@ -11,7 +11,7 @@ from typing import TypeGuard
 from inakit.planner.core.plan import MOST_BITS, AggregationTree
 from inakit.planner.core.slot_policies import policy_of
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import DirectedLink, Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Switch
 
 Inp = tuple[str, int]
 """An input pipeline: the switch and the pipeline's number."""
@@ -34,10 +34,14 @@ def resource_bps(fabric: Fabric, resource: Resource) -> float:
     return fabric.switch_by_name[resource[0]].pipeline_summing_bps
 
 
-def most_children(fabric: Fabric, switch: str) -> int:
+def slot_bits(switch: Switch) -> int:
     """The maximum number of flows that an aggregator of the switch sums: the bits of a slot's bitmap."""
-    chip = fabric.switch_by_name[switch].chip
-    return MOST_BITS if chip is None else min(MOST_BITS, chip.children_per_slot)
+    return MOST_BITS if switch.chip is None else min(MOST_BITS, switch.chip.children_per_slot)
+
+
+def most_children(fabric: Fabric, switch: str) -> int:
+    """The `slot_bits` of a fabric's switch."""
+    return slot_bits(fabric.switch_by_name[switch])
 
 
 def limited_pipelines(fabric: Fabric) -> dict[str, float]:

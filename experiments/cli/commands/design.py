@@ -124,11 +124,11 @@ def why(cluster: SwitchCluster, designed: Design) -> str:
 def why_no_higher(designed: Design) -> str:
     """What is known of higher rates."""
     outcome = designed.plan.outcome
-    rates = {sum(t.rate_bps for t in designed.plan.trees if t.job == job.number) for job in designed.problem.jobs}
+    least_bps = min(designed.plan.job_rate_bps(job.number) for job in designed.problem.jobs)
     if not outcome.gap:
-        return f"every job has {min(rates) / 1e6:.3f} Mbit/s; no network has more for all of them"
-    most = min(rates) * (1 + outcome.gap) / 1e6
-    return f"every job has {min(rates) / 1e6:.3f} Mbit/s; that no network has more is proven above {most:.3f} only"
+        return f"every job has {least_bps / 1e6:.3f} Mbit/s; no network has more for all of them"
+    most = least_bps * (1 + outcome.gap) / 1e6
+    return f"every job has {least_bps / 1e6:.3f} Mbit/s; that no network has more is proven above {most:.3f} only"
 
 
 def load_design(folder: Path) -> Design:

@@ -88,6 +88,16 @@ class Claim(Record):
             return self.ours / self.paper - 1 if self.paper else None
         return None
 
+    def cells(self, now: str = "") -> tuple[str, str, str]:
+        """Our recorded value, its deviation, and the state with its reason, as tables show them.
+
+        `now` is the state that a run has found, if it is known.
+        """
+        ours = self.ours or "" if isinstance(self.ours, str | None) else number(self.ours)
+        deviation = "" if self.deviation is None else f"{self.deviation:+.0%}"
+        state = self.state if now in ("", self.state) else f"[red]{now}, recorded as {self.state}[/]"
+        return ours, deviation, state + (f", because {self.because}" if self.because else "")
+
     def recorded(self, *, quick: bool) -> str:
         """The state that a run of the figure is expected to find."""
         return (quick and self.quick) or self.state
@@ -168,9 +178,25 @@ class Ledger:
             raise unknown_name(f"claim of '{self.paper}'", name, self.claims)
         return self.claims[name].judge(evidence, places)
 
+    def judge_each(
+        self, figure: str, evidence: Mapping[str, Evidence], places: Sequence[object] = ()
+    ) -> list[Statement]:
+        """Judge the claims of a figure for which there is evidence, by what follows the figure's number in their names.
+
+        Claims of `fig2-emulated` are named `fig2-...`.
+        """
+        own, number = self.of_figure(figure), figure.removesuffix("-emulated")
+        named = {f"{number}-{name}": found for name, found in evidence.items()}
+        return [own[name].judge(found, places) for name, found in named.items() if name in own]
+
     def of_figure(self, figure: str) -> dict[str, Claim]:
         """The claims that a figure of the kit judges."""
         return {name: claim for name, claim in self.claims.items() if claim.figure == figure}
+
+    @property
+    def figures(self) -> set[str]:
+        """The figures of the kit that judge claims."""
+        return {claim.figure for claim in self.claims.values() if claim.figure}
 
     @property
     def summary(self) -> str:
@@ -255,28 +281,24 @@ def print_ledger(console: Console, ledger: Ledger, results: Path) -> Verdict:
     """Print a paper's claims, beside what figures in the results found; CHANGED if a state is not the recorded one."""
     table = Table("claim", "the paper's text", "paper", "ours", "deviation", "state", title=f"claims of {ledger.paper}")
     changed = 0
+    found = {figure: found_in(results, ledger.paper, figure) for figure in ledger.figures}
     for claim in ledger.claims.values():
-        now = found_in(results, ledger.paper, claim)
-        state = claim.state if now in ("", claim.state) else f"[red]{now}, recorded as {claim.state}[/]"
+        states = found.get(claim.figure)
+        now = states.get(claim.id, NOT_JUDGED) if states else ""
         changed += now not in ("", claim.state)
-        ours = number(claim.ours) if isinstance(claim.ours, float | int) else claim.ours or ""
-        deviation = "" if claim.deviation is None else f"{claim.deviation:+.0%}"
-        because = f", because {claim.because}" if claim.because else ""
-        text = f"{claim.where}: {claim.says}"
-        table.add_row(claim.id, text, claim.printed, ours, deviation, state + because)
+        table.add_row(claim.id, f"{claim.where}: {claim.says}", claim.printed, *claim.cells(now))
     console.print(table)
     console.print(ledger.summary, highlight=False)
     return Verdict.CHANGED if changed else VALID
 
 
-def found_in(results: Path, paper: str, claim: Claim) -> str:
-    """The state of a claim that its figure's full form found, if the results have it; else an empty string."""
-    path = kept_path(results, paper, claim.figure, quick=False)
-    if not claim.figure or not path.exists():
-        return ""
+def found_in(results: Path, paper: str, figure: str) -> dict[str, str]:
+    """The states of claims that a figure's full form found, by name; none if the results do not have them."""
+    path = kept_path(results, paper, figure, quick=False)
+    if not path.exists():
+        return {}
     with path.open(encoding="utf-8", newline="") as file:
-        states = {row["claim"]: row["state"] for row in csv.DictReader(file)}
-    return states.get(claim.id, NOT_JUDGED)
+        return {row["claim"]: row["state"] for row in csv.DictReader(file)}
 
 
 def find_ledger(paper: str) -> Ledger:

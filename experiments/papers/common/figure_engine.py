@@ -194,6 +194,11 @@ class SweptFigure:
         return worst_of((self.verdict(found, judged), request.settle(console, judged)))
 
 
+def worst_run(found: Findings, _: list[Statement]) -> str:
+    """The worst verdict of all trials, each of which is a run."""
+    return worst_of(str(result["verdict"]) for result in found.results.values())
+
+
 def charted(charts: Callable[[Request], Sequence[Chart]]) -> Callable[[Request], Iterator[Trial]]:
     """The cells of all charts."""
     return lambda request: (cell for chart in charts(request) for cell in chart.cells)

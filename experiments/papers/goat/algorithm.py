@@ -100,9 +100,8 @@ def measure(trial: Trial) -> Result:
     reading, count, seed = Reading(), int(trial["sub_models"]), int(trial["seed"])
     drawn = draw(NETWORK, WORKERS, seed, reading.share)
     gina = drawn.gina(np.full(count, reading.model_bytes / count), reading.memory_bytes)
-    options = KrgsOptions(seed)
-    found, (_, fractions) = overloads(gina, options), krgs(gina, options)
-    rows = fractions.x[:, : gina.server]
+    found = overloads(gina, KrgsOptions(seed))
+    rows = found.fractions.x[:, : gina.server]
     sacks = [float(row[sack].sum()) for row in rows for sack in knapsacks(row)]
     return {
         FULLEST: float(found.memory.max()),

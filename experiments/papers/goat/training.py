@@ -25,7 +25,16 @@ from inakit.experiments.papers.common.claims import read_ledger
 from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Printed
 from inakit.experiments.papers.common.emulated_figure import EmulatedRun, kind_of, name_in_world, run_alone
 from inakit.experiments.papers.common.estimates import Estimate, Series, estimate, means
-from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, Quantity, SweptFigure, by_seed, once
+from inakit.experiments.papers.common.figure_engine import (
+    Findings,
+    Part,
+    Picture,
+    Quantity,
+    SweptFigure,
+    by_seed,
+    once,
+    worst_run,
+)
 from inakit.experiments.papers.common.figure_registry import Request, Run
 from inakit.experiments.papers.common.statements import Statement, beside_paper, ratio, value_table
 from inakit.experiments.papers.common.sweep import Result, Trial
@@ -53,7 +62,7 @@ from inakit.topo.fabric.generators import goat_testbed
 from inakit.topo.fabric.variations import with_aggregators
 from inakit.traffic.faults.endpoint_faults import Stragglers
 from inakit.traffic.measure.fidelity import planned_rates
-from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
+from inakit.traffic.measure.verdict import VALID, Verdict
 from inakit.traffic.training.training_task import Recipe
 from inakit.traffic.wire.packet_format import FRAGMENT
 
@@ -382,12 +391,7 @@ def figure_of(name: str, request: Request, measured: Callable[..., Result]) -> C
     kind = kind_of(request.switch)
     measuring = partial(measured, switch=request.switch, results=request.results)
     files = name_in_world(f"goat-{name}", request.switch)
-    return partial(SweptFigure, files, f"goat-{kind}-trials", measuring, verdict=worst)
-
-
-def worst(found: Findings, _: list[Statement]) -> str:
-    """The worst verdict of all runs."""
-    return worst_of(str(result["verdict"]) for result in found.results.values())
+    return partial(SweptFigure, files, f"goat-{kind}-trials", measuring, verdict=worst_run)
 
 
 def of_reading(reading: str, scheme: str) -> Trial:

@@ -20,7 +20,7 @@ from inakit.experiments.papers.common.claims import Evidence, read_ledger
 from inakit.experiments.papers.common.drawing import LINES, Panel
 from inakit.experiments.papers.common.emulated_figure import kind_of, name_in_world
 from inakit.experiments.papers.common.estimates import Estimate, estimate
-from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, SweptFigure
+from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, SweptFigure, worst_run
 from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.statements import Statement, beside_paper, ratio
 from inakit.experiments.papers.common.sweep import Result, Trial
@@ -39,7 +39,6 @@ from inakit.experiments.papers.inart.testbed import (
     testbed,
 )
 from inakit.experiments.run.dilation import slowed_problem
-from inakit.traffic.measure.verdict import worst_of
 from inakit.traffic.training.training_task import Recipe, TrainingTask
 
 LEDGER = read_ledger("inart")
@@ -72,14 +71,9 @@ def run(name: str, console: Console, request: Request) -> str:
     swept = SweptFigure(
         f"inart-{name}-{kind_of(request.switch)}", name_in_world("inart-training", request.switch) + "-trials",
         partial(train, switch=request.switch, results=request.results),
-        lambda _: [cell_of(scheme, WORKERS[-1]) for scheme in compared()], partial(show, name), SEEDS, draws, verdict,
+        lambda _: [cell_of(scheme, WORKERS[-1]) for scheme in compared()], partial(show, name), SEEDS, draws, worst_run,
     )  # fmt: skip
     return swept(console, request)
-
-
-def verdict(found: Findings, _: list[Statement]) -> str:
-    """The worst verdict of all runs."""
-    return worst_of(str(result["verdict"]) for result in found.results.values())
 
 
 def curves_of(found: Findings, scheme: str) -> list[AccuracyCurve]:
@@ -125,11 +119,7 @@ def judged(name: str, times: Mapping[str, Estimate]) -> list[Statement]:
         **{f"over-{key}": ratio(time, own["inart"]) for key, time in own.items()},
         "best": {SCHEMES[key]: [time] for key, time in own.items()},
     }
-    return [
-        LEDGER.judge(f"{name}-{key}", value)
-        for key, value in evidence.items()
-        if f"{name}-{key}" in LEDGER.of_figure(f"{name}-emulated")
-    ]
+    return LEDGER.judge_each(f"{name}-emulated", evidence)
 
 
 FIGURES = {f"{name}-emulated": partial(run, name) for name in PRINTED}

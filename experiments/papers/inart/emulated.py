@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from io import StringIO
 from itertools import pairwise, permutations, product
 from math import ceil
 from pathlib import Path
@@ -25,9 +24,17 @@ from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.emulate.emulate import Emulation
 from inakit.experiments.emulate.emulate import run as run_emulation
 from inakit.experiments.papers.common.drawing import BARS, Panel
-from inakit.experiments.papers.common.emulated_figure import EmulatedRun, is_near, kind_of, run_emulated
+from inakit.experiments.papers.common.emulated_figure import EmulatedRun, is_near, kind_of, run_alone
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, SweptFigure, once, present
+from inakit.experiments.papers.common.figure_engine import (
+    Findings,
+    Part,
+    Picture,
+    SweptFigure,
+    once,
+    present,
+    worst_run,
+)
 from inakit.experiments.papers.common.figure_registry import Request, Run, own_planners
 from inakit.experiments.papers.common.statements import Statement, number
 from inakit.experiments.papers.common.sweep import Result, Trial
@@ -94,10 +101,8 @@ def filled_run(problem: Problem, plan: Plan, trial: Trial) -> EmulatedRun:
 
 def emulate_plan(name: str, problem: Problem, plan: Plan, trial: Trial, switch: str, results: Path) -> Result:
     """Run a plan, with headroom for results, in a separate run folder; return planned and measured quantities."""
-    quiet = Console(file=StringIO())
     run = filled_run(problem, plan, trial)
-    done = run_emulated(name, [run], Request(results, switch=switch), quiet)
-    (outcome,) = done.outcomes
+    outcome, folder = run_alone(name, run, switch, results)
     planned = planned_figures(run.prepared.prediction)
     measured = measured_figures(outcome.measured, outcome.monitor)
     return {
@@ -106,7 +111,7 @@ def emulate_plan(name: str, problem: Problem, plan: Plan, trial: Trial, switch: 
         "iteration_s": iteration_s(outcome.measured.iterations),
         "exact": int(bool(measured.exact)),
         "verdict": outcome.verdict,
-        "folder": done.folder.path.name,
+        "folder": folder,
     }
 
 
@@ -127,11 +132,11 @@ def deviation(result: Result) -> float:
     return float(result["sending_rate_bps"]) / float(result[f"{FORESEEN}sending_rate_bps"]) - 1
 
 
-def verdict(found: Findings, _: list[Statement]) -> str:
+def verdict(found: Findings, judged: list[Statement]) -> str:
     """The worst verdict of the runs; DIFFERS if all are valid and some rate is not the planned one."""
-    results = list(found.results.values())
+    results = found.results.values()
     near = all(is_near(float(r["sending_rate_bps"]), float(r[f"{FORESEEN}sending_rate_bps"])) for r in results)
-    return worst_of([*(str(result["verdict"]) for result in results), VALID if near else Verdict.DIFFERS])
+    return worst_of((worst_run(found, judged), VALID if near else Verdict.DIFFERS))
 
 
 def conclusion(results: Sequence[Result]) -> str:

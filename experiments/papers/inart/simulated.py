@@ -174,16 +174,16 @@ def judged(figure: InartFigure, values: Estimates, request: Request) -> list[Sta
         scheme: [mean(values(scheme, each[-1])) - mean(values(scheme, each[0])) for each in own.values()]
         for scheme in schemes.values()
     }
-    evidence: dict[str, Evidence] = {
-        "best": curves, "most": dict(reversed(curves.items())), "trend": trends, "growth": growth,
+    numbers: dict[str, Evidence] = {
         **{name: values(scheme, at) for name, scheme in schemes.items()},
         **{f"over-{name}": ratio(values(INART, at), values(scheme, at)) for name, scheme in schemes.items()},
-    }  # fmt: skip
+    }
+    everywhere: dict[str, Evidence] = {"best": curves, "most": dict(reversed(curves.items())), "trend": trends}
     places = [f"{point.setting}, {label}" for point, label in zip(points, labels(figure, points), strict=True)]
     return [
-        LEDGER.judge(f"{figure.name}-{name}", found, list(own) if name == "growth" else places)
-        for name, found in evidence.items()
-        if f"{figure.name}-{name}" in LEDGER.claims
+        *LEDGER.judge_each(figure.name, everywhere, places),
+        *LEDGER.judge_each(figure.name, {"growth": growth}, list(own)),
+        *LEDGER.judge_each(figure.name, numbers),
     ]
 
 

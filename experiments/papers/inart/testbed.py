@@ -177,11 +177,7 @@ def judged(name: str, counts: Sequence[int], series: Mapping[str, Sequence[Estim
     }
     if len(counts) > 1:
         evidence["trend"] = {SCHEMES[key]: points for key, points in own.items()}
-    return [
-        LEDGER.judge(f"{name}-{key}", value, counts)
-        for key, value in evidence.items()
-        if f"{name}-{key}" in LEDGER.claims
-    ]
+    return LEDGER.judge_each(f"{name}-emulated", evidence, counts)
 
 
 def cell_of(scheme: str, workers: int, model: str = VGG19) -> Trial:

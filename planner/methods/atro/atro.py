@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count, product
 from string import ascii_lowercase, digits
+from typing import TypeVar
 
 from inakit.planner.core.check import check
 from inakit.planner.core.method import Design, Options
@@ -356,30 +357,38 @@ def natural(link: Link) -> tuple[bool, tuple[tuple[str, int], ...]]:
 
 
 def paths_of(cluster: SwitchCluster, wiring: ClusterWiring) -> list[Path]:
-    """A path for every worker along the flows, each of which is used once.
+    """A path for every worker along the flows."""
+    children = dict.fromkeys(cluster.aggregator_names, cluster.children)
+    return list(merging_paths(cluster.worker_names, wiring.next_hops, children))
 
-    Flows that meet in an aggregator leave it as one flow per slot's children: a later one continues like the first of
-    its sum (ARO's Algorithm 1).
+
+Node = TypeVar("Node", bound=Hashable)
+
+
+def merging_paths(
+    starts: Iterable[Node], flows: Mapping[Node, Mapping[Node, int]], children: Mapping[Node, int]
+) -> Iterator[tuple[Node, ...]]:
+    """A path from each start to a node that sends nothing, along the numbers of flows from node to node.
+
+    Each flow is used once. `children` are those of the slots of nodes that sum. Flows that meet there leave as one per
+    that number: a later one continues like the first of its sum (ARO's Algorithm 1).
     """
-    left = {node: dict(peers) for node, peers in wiring.next_hops.items()}
-    arrived: Counter[str] = Counter()
-    rest: dict[tuple[str, int], Path] = {}
-    found = []
-    for worker in cluster.worker_names:
-        path: Path = (worker,)
-        begun: dict[tuple[str, int], int] = {}
-        while path[-1] != SERVER:
-            node = path[-1]
-            if node in cluster.aggregator_names:
-                summed = node, arrived[node] // cluster.children
+    left = {node: dict(peers) for node, peers in flows.items()}
+    arrived: Counter[Node] = Counter()
+    rest: dict[tuple[Node, int], tuple[Node, ...]] = {}
+    for start in starts:
+        path: tuple[Node, ...] = (start,)
+        begun: dict[tuple[Node, int], int] = {}
+        while (node := path[-1]) in left:
+            if node in children:
+                summed = node, arrived[node] // children[node]
                 arrived[node] += 1
                 if summed in rest:
                     path = path[:-1] + rest[summed]
                     break
                 begun[summed] = len(path) - 1
-            following = next(peer for peer, flows in left[node].items() if flows > 0)
+            following = next(peer for peer, count in left[node].items() if count > 0)
             left[node][following] -= 1
             path = (*path, following)
         rest |= {summed: path[position:] for summed, position in begun.items()}
-        found.append(path)
-    return found
+        yield path

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from pydantic import Field, StrictStr
 
-from inakit.planner.core.plan import MOST_BITS
+from inakit.planner.core.slots import slot_bits
 from inakit.topo.errors import FabricError
 from inakit.topo.fabric.fabric import Switch
 from inakit.topo.files.fabric_records import ChipRecord, PartRecord, chip_of, switch_of
@@ -44,7 +44,7 @@ class Device:
     @property
     def children(self) -> int:
         """The maximum number of flows that a slot sums."""
-        return min(MOST_BITS, self.switch.chip.children_per_slot) if self.switch.chip else MOST_BITS
+        return slot_bits(self.switch)
 
     @property
     def gates(self) -> tuple[Gate, ...]:

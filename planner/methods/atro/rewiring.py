@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 
 from inakit.planner.core.method import Design, Options
-from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.aro import aro
 from inakit.topo.errors import InputError, SolverError
@@ -31,8 +30,7 @@ class Step:
 
     def rate_bps(self, job: int) -> float:
         """The rate of a job during the step, 0 if it stands still."""
-        trees = self.running.plan.trees if self.running else ()
-        return sum(planned.rate_bps for planned in trees if planned.job == job)
+        return self.running.plan.job_rate_bps(job) if self.running else 0.0
 
 
 def circuits_of(fabric: Fabric) -> dict[Circuit, Link]:
@@ -60,7 +58,7 @@ def rewire(before: Design, after: Design, options: Options | None = None) -> lis
                 order.append(set(batch))
         steps = list(carried_out(before, after, order, lasting, options or Options(time_limit_s=10)))
         # After fewer steps, jobs send at the new rates while another order is still at work.
-        final = sum(rate_of(after.plan, job.number) for job in lasting)
+        final = sum(after.plan.job_rate_bps(job.number) for job in lasting)
         sent = sum(step.rate_bps(job.number) for step in steps for job in lasting)
         sent += final * (len(batches) - len(steps))
         if sent > most:
@@ -72,10 +70,6 @@ def rewire(before: Design, after: Design, options: Options | None = None) -> lis
 
 def hosts_of(job: Job) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
     return job.number, job.workers, job.servers
-
-
-def rate_of(plan: Plan, job: int) -> float:
-    return sum(planned.rate_bps for planned in plan.trees if planned.job == job)
 
 
 def in_batches(before: Fabric, after: Fabric) -> list[set[Circuit]]:

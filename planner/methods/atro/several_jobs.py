@@ -22,7 +22,7 @@ import pulp
 
 from inakit.planner.core.check import check
 from inakit.planner.core.method import Design, Options
-from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, MOST_BITS, OPTIMAL, Plan, SolverOptions
+from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, MOST_BITS, OPTIMAL, SolverOptions
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
 from inakit.planner.methods.atro import atro
 from inakit.planner.methods.atro.clusters import Cluster, Gate
@@ -51,6 +51,10 @@ class Demand:
     jobs: tuple[Job, ...]
 
     @cached_property
+    def job_of(self) -> dict[int, Job]:
+        return {job.number: job for job in self.jobs}
+
+    @cached_property
     def parts(self) -> int:
         return lcm(*(len(job.servers) for job in self.jobs))
 
@@ -60,7 +64,7 @@ class Demand:
 
     def working(self, task: Task) -> int:
         """The number of workers of a task, which no number of its flows exceeds."""
-        return next(len(job.workers) for job in self.jobs if job.number == task.job)
+        return len(self.job_of[task.job].workers)
 
     @cached_property
     def servers(self) -> tuple[str, ...]:
@@ -401,16 +405,11 @@ def design(
                           for path in paths_of(cluster, demand, wiring, task)] for job in jobs}  # fmt: skip
     rates = {(task.job, task.server): rate_bps * task.weight / demand.parts for task in demand.tasks}
     plan = plan_from_paths(problem, paths, fabric.ina_names, rates_bps=rates, method="atro", window=options.window)
-    reached_bps = min(plan_rate_bps(plan, job) for job in jobs)
+    reached_bps = min(plan.job_rate_bps(job.number) for job in jobs)
     outcome = proven(max(0.0, bound_bps / reached_bps - 1), started, solver)
     plan = replace(plan, outcome=outcome)
     check(problem, plan)
     return Design(problem, plan)
-
-
-def plan_rate_bps(plan: Plan, job: Job) -> float:
-    """A job's rate over all its trees."""
-    return sum(planned.rate_bps for planned in plan.trees if planned.job == job.number)
 
 
 def fabric_of(cluster: Cluster, demand: Demand, wiring: Wiring, before: Fabric | None = None) -> Fabric:
@@ -453,34 +452,17 @@ def fabric_of(cluster: Cluster, demand: Demand, wiring: Wiring, before: Fabric |
 
 
 def paths_of(cluster: Cluster, demand: Demand, wiring: Wiring, task: Task) -> Iterator[Path]:
-    """A path of the task for every worker along its flows, each of which is used once.
-
-    Flows that meet in a gate of an aggregator leave it as one per slot's children, like the first of its sum.
-    """
-    left = {gate: dict(sent) for (each, gate), sent in wiring.flows.items() if each == task}
-    arrived: Counter[Gate] = Counter()
-    rest: dict[tuple[Gate, int], Path] = {}
-    (job,) = (job for job in demand.jobs if job.number == task.job)
-    for worker in job.workers:
-        path: Path = (worker,)
-        begun: dict[tuple[Gate, int], int] = {}
-        to: Gate | str = wiring.places[worker]
-        while isinstance(to, Gate):
-            path = (*path, to.switch)
-            if cluster.gates[to].switch.ina:
-                summed = to, arrived[to] // cluster.gates[to].children
-                arrived[to] += 1
-                if summed in rest:
-                    path = path[:-1] + rest[summed]
-                    break
-                begun[summed] = len(path) - 1
-            sent = left[to]
-            to = next(peer for peer, flows in sent.items() if flows)
-            sent[to] -= 1
-        else:
-            path = (*path, task.server)
-        rest |= {summed: path[position:] for summed, position in begun.items()}
-        yield path
+    """A path of the task for every worker along its flows."""
+    workers = demand.job_of[task.job].workers
+    starts: list[Gate | str] = [wiring.places[worker] for worker in workers]
+    flows: dict[Gate | str, dict[Gate | str, int]] = {
+        gate: sent for (each, gate), sent in wiring.flows.items() if each == task
+    }
+    children: dict[Gate | str, int] = {
+        gate: device.children for gate, device in cluster.gates.items() if device.switch.ina
+    }
+    for worker, path in zip(workers, atro.merging_paths(starts, flows, children), strict=True):
+        yield worker, *(node.switch if isinstance(node, Gate) else node for node in path)
 
 
 def nearest(cluster: Cluster, demand: Demand, wiring: Wiring, before: Fabric) -> Wiring:

@@ -356,12 +356,14 @@ class Overloads:
     - `switches[s]`: bytes that workers send to a switch, over those of the relaxation; 0 if it has none
     - `server`: bytes that arrive at the PS, over those of the relaxation
     - `traffic`: Eq. (1) over that of the relaxation (Theorem 7)
+    - `fractions`: the vertex of the relaxation that was rounded
     """
 
     memory: FloatArray
     switches: FloatArray
     server: float
     traffic: float
+    fractions: Fractions
 
 
 def overloads(gina: Gina, options: KrgsOptions) -> Overloads:
@@ -370,7 +372,7 @@ def overloads(gina: Gina, options: KrgsOptions) -> Overloads:
     found = amounts(gina, rounded.x, (rounded.y[:, :, None] == np.arange(len(gina.memory))).astype(float))
     relaxed = amounts(gina, fractions.x, fractions.y[gina.group_of])
     ratios = [own / np.maximum(least, TINY) for own, least in zip(found[1:], relaxed[1:], strict=True)]
-    return Overloads(found[0] / gina.memory[:-1], ratios[0], float(ratios[1]), float(ratios[2]))
+    return Overloads(found[0] / gina.memory[:-1], ratios[0], float(ratios[1]), float(ratios[2]), fractions)
 
 
 def amounts(gina: Gina, x: NDArray[Any], y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

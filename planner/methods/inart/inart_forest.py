@@ -78,8 +78,7 @@ def plan_trees(problem: Problem, tasks: Sequence[SplitTask], options: InartFores
 
 def rate_bps(plan: Plan) -> float:
     """The sending rate of a worker of the first job. InArt gives all jobs the same rate."""
-    job = plan.trees[0].job
-    return sum(planned.rate_bps for planned in plan.trees if planned.job == job)
+    return plan.job_rate_bps(plan.trees[0].job)
 
 
 def pack(ground: Ground, tasks: Sequence[SplitTask], columns: Sequence[TreeColumn]) -> PackedTrees:

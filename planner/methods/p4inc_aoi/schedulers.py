@@ -253,10 +253,7 @@ class SlotSimulation:
         self.resources = SlotResources(self.center, self.fixed)
         for one in self.active:
             if one.rate_bps:
-                self.resources.add(one.shape, one.rate_bps)
-                self.resources.seat(one.shape)
-                if one.shape.inc is not None:
-                    self.resources.inc_jobs[one.shape.inc] -= 1
+                self.resources.occupy(one.shape, one.rate_bps)
         self.policy(self)
         horizon = self.problem.horizon
         if horizon is not None and number >= horizon:
@@ -480,11 +477,7 @@ class Packing:
         if best is None:
             raise cannot_start(job)
         for number, rate in enumerate(best.rates_bps, start=best.start):
-            resources = self.slot(number)
-            resources.add(best.shape, rate)
-            resources.seat(best.shape)
-            if best.shape.inc is not None:
-                resources.inc_jobs[best.shape.inc] -= 1
+            self.slot(number).occupy(best.shape, rate)
         self.places[job.number] = best
 
     def candidates(self, shape: JobShape, limit_s: float) -> Iterator[PackedJob]:

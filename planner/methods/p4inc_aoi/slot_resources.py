@@ -92,6 +92,13 @@ class SlotResources:
         """Whether servers for a job's workers and its PS are free."""
         return all(self.places[unit] >= count for unit, count in shape.places)
 
+    def occupy(self, shape: JobShape, rate_bps: float) -> None:
+        """Take all that a job needs in the slot: its servers, INC in its unit, and the rate of every worker."""
+        self.seat(shape)
+        if shape.inc is not None:
+            self.inc_jobs[shape.inc] -= 1
+        self.add(shape, rate_bps)
+
     def seat(self, shape: JobShape) -> None:
         """Take the servers of a job's workers and of its PS."""
         for unit, count in shape.places:

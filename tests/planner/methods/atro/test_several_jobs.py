@@ -16,7 +16,7 @@ from inakit.planner.core.plan import SolverOptions
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.atro import several_jobs
 from inakit.planner.methods.atro.clusters import Cluster, Device, Gate, load_cluster
-from inakit.planner.methods.atro.several_jobs import Demand, Wiring, design, fabric_of, plan_rate_bps
+from inakit.planner.methods.atro.several_jobs import Demand, Wiring, design, fabric_of
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import FabricError, InputError, SolverError
 from inakit.topo.fabric.fabric import Chip, Fabric, Switch, contiguous_pipelines
@@ -50,7 +50,7 @@ def designed_bps(cluster: Cluster, demand: tuple[Job, ...]) -> float:
     assert all(len(s.ports) == cluster.by_name[s.name].ports for s in designed.fabric.switches)
     if cluster.panel_ports is not None:
         assert 2 * len(designed.fabric.links) <= cluster.panel_ports
-    rates = [plan_rate_bps(designed.plan, job) for job in demand]
+    rates = [designed.plan.job_rate_bps(job.number) for job in demand]
     assert max(rates) == pytest.approx(min(rates))
     return min(rates)
 
@@ -88,7 +88,7 @@ def enumerated_bps(cluster: Cluster, demand: tuple[Job, ...]) -> float:
             plan = METHODS["aro"].plan(Problem(fabric, demand, FRAGMENT))
         except (InputError, SolverError):
             continue  # no route
-        best = max(best, min(plan_rate_bps(plan, job) for job in demand))
+        best = max(best, min(plan.job_rate_bps(job.number) for job in demand))
     return best
 
 
