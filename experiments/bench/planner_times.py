@@ -267,10 +267,7 @@ def worth_bps(problem: Problem, plan: Plan | None) -> float:
     """ARO's objective value of a plan: Eq. (2) for one job, Eq. (3) for several jobs, 0 without a plan."""
     if plan is None:
         return 0.0
-    jobs = [
-        job.weight * sum(planned.rate_bps for planned in plan.trees if planned.job == job.number)
-        for job in problem.jobs
-    ]
+    jobs = [plan.job_rate_bps(job.number) / job.weight for job in problem.jobs]
     return jobs[0] if len(jobs) == 1 else min(jobs) + MU * sum(jobs)
 
 
