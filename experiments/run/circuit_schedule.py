@@ -8,7 +8,7 @@ ended, so that a late job keeps its circuits.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -28,9 +28,17 @@ from inakit.planner.core.check import check
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.circuit_entries import CircuitEntries, Rates
-from inakit.planner.methods.p4inc_aoi.optical_network import interconnect_of, pairs_of, plan_of, problem_of
+from inakit.planner.methods.p4inc_aoi.optical_network import (
+    Segment,
+    interconnect_of,
+    pairs_of,
+    plan_of,
+    problem_of,
+    segments,
+)
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
 from inakit.planner.methods.p4inc_aoi.schedule import Schedule, Slot
+from inakit.planner.methods.p4inc_aoi.schedule import check as check_schedule
 from inakit.planner.prepared import Prepared
 from inakit.switch.circuit_switch import CircuitSwitch
 from inakit.switch.entries import Entries, SwitchEntries
@@ -80,6 +88,19 @@ class Course:
             if any(set(link) <= switches.keys() for link in branch.links)
         }
 
+    def check(self) -> None:
+        """Raise `PlanError` unless the schedule keeps its rules and, in every slot, the plan of its jobs keeps its own.
+
+        Jobs of one slot have segments of their own; jobs that run one after another can have the same.
+        """
+        check_schedule(self.scheduling, self.schedule)
+        spans = self.schedule.spans
+        for running in {frozenset(job for job in spans if spans[job][0] <= slot <= spans[job][1])
+                        for slot in range(len(self.schedule.slots))}:  # fmt: skip
+            jobs = tuple(job for job in self.problem.jobs if job.number in running)
+            trees = tuple(planned for planned in self.plan.trees if planned.job in running)
+            check(replace(self.problem, jobs=jobs), replace(self.plan, trees=trees))
+
     @property
     def options(self) -> ReliableOptions:
         """The endpoints' options: with these timeouts, workers send lost packets again soon after a reconfiguration.
@@ -121,6 +142,8 @@ class Conductor(Interference):
         self.index = {job.number: index for index, job in enumerate(course.problem.jobs)}
         self.slot, self.next_at, self.behind_s = -1, 0.0, 0.0
         self.connections = self.lost = 0
+        self.segments = segments(course.schedule)
+        self.holder = self.starting(0)
         self.changes: list[tuple[float, frozenset[Circuit]]] = []
         self._change: Future[None] | None = None
         self._starts: list[tuple[Event, JobState]] = []
@@ -128,7 +151,7 @@ class Conductor(Interference):
     def entries(self, prepared: Prepared, installed: Entries) -> Entries:
         """The entries for the circuits and the rates of the first slot."""
         _ = prepared, installed
-        return self.tables.first(self.wanted, self.course.label_rates(self.slots[0]))
+        return self.tables.first(self.wanted, self.course.label_rates(self.slots[0]), self.holder.values())
 
     def excuses(self, scene: Scene) -> Excuses:
         """Excuse rates other than the plan's, because slots set them, and packets that go astray at a circuit."""
@@ -188,6 +211,11 @@ class Conductor(Interference):
 
     # -- slots
 
+    def starting(self, slot: int) -> dict[Segment, int]:
+        """The jobs that start in a slot and use INC, by their segments."""
+        spans = self.course.schedule.spans
+        return {segment: job for job, segment in self.segments.items() if spans[job][0] == slot}
+
     @property
     def changing(self) -> bool:
         """Whether entries or circuits are being changed."""
@@ -205,10 +233,13 @@ class Conductor(Interference):
     def begin(self, loop: ClosedLoop, slot: Slot) -> None:
         """Begin a slot: set its rates at once, and the units' entries and its circuits beside the run."""
         wanted = self.wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
-        rates, entered = self.course.label_rates(slot), Event()
+        rates, entered, before = self.course.label_rates(slot), Event(), self.holder
+        self.holder = before | self.starting(self.slot)
+        after = set(self.holder.values())
 
         def change() -> None:
-            self.enter(wanted, rates)
+            for jobs in ({*before.values()} & after, after):  # who gets a segment gets it after its last holder
+                self.enter(wanted, rates, jobs)
             entered.set()
             self.connections += self.circuits.darken(wanted)
 
@@ -233,7 +264,10 @@ class Conductor(Interference):
         _ = monitor
         changes = [{"at_s": at_s, "circuits": [list(map(list, each)) for each in sorted(wanted)]}
                    for at_s, wanted in self.changes]  # fmt: skip
-        said = f"{len(changes)} slots set up {self.connections} connections; dark ports lost {self.lost:,} packets"
+        said = (
+            f"{len(changes)} slots set up {self.connections} connections; dark ports lost {self.lost:,} packets; slots "
+            f"waited {self.behind_s:.2f} s for late jobs"
+        )
         reconfiguration_s = self.circuits.interconnect.reconfiguration_s
         return InterferenceRecord(
             kind=CIRCUITS,
@@ -242,11 +276,11 @@ class Conductor(Interference):
             details={"behind_s": self.behind_s, "reconfiguration_s": reconfiguration_s, "slots": changes},
         )
 
-    def enter(self, wanted: frozenset[Circuit], rates: Rates) -> None:
-        """Install in the units the groups and entries that the slot's circuits and rates change."""
-        for unit in self.tables.changes(wanted, rates):
+    def enter(self, wanted: frozenset[Circuit], rates: Rates, jobs: Collection[int]) -> None:
+        """Install in the units the groups and entries that the slot's circuits, rates and INC jobs change."""
+        for unit in self.tables.changes(wanted, rates, jobs):
             switch = self.scene.network.switches[unit.switch]
-            switch.install(SwitchEntries(unit.switch, groups=unit.groups))
+            switch.install(SwitchEntries(unit.switch, groups=unit.groups, registers=unit.registers))
             switch.change(unit.tables)
 
     def rates_fps(self, slot: Slot) -> Iterator[tuple[int, float]]:
@@ -265,7 +299,7 @@ def run_course(
     fabric = course.problem.fabric
     panel = interconnect_of(course.scheduling.center, fabric)
     panel = replace(panel, circuits=panel.between(pairs_of(course.schedule.slots[0])))  # they exist before the slot
-    check(course.problem, course.plan)
+    course.check()
     prepared = Prepared(course.problem, course.plan)
     tables = CircuitEntries(fabric, panel, prepared.entries)
     run = Run(

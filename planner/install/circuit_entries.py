@@ -10,8 +10,17 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from inakit.planner.install.ina_program import ADMISSION, FORWARD, PIPELINE, RESULTS, SEND
-from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
+from inakit.planner.install.ina_program import (
+    ADMISSION,
+    AGGREGATION,
+    FORWARD,
+    PIPELINE,
+    RESULTS,
+    SEND,
+    SLOT_BITMAP,
+    SLOTS_PER_PIPELINE,
+)
+from inakit.switch.entries import Entries, MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.circuits import Circuit, Interconnect
 from inakit.topo.fabric.fabric import Fabric
@@ -30,19 +39,29 @@ class CircuitEntries:
     units, labels are assigned in descending order of rate, each to the circuit with the least load. A packet without a
     circuit leaves by an unconnected optical port and is lost; where all ports are connected, it reaches a unit that
     does not admit it.
+
+    Jobs that run one after another can have the same slots: `jobs` are those whose packets are summed. Slots are empty
+    when a job gets them.
     """
 
     def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: Entries) -> None:
         self.units = [Unit(fabric, interconnect, each) for each in entries.switches]
 
-    def first(self, circuits: Collection[Circuit], rates: Rates | None = None) -> Entries:
-        """All entries and groups to install for these circuits. Without `rates` all labels have the same rate."""
-        return Entries(tuple(unit.first(circuits, rates) for unit in self.units))
+    def first(
+        self, circuits: Collection[Circuit], rates: Rates | None = None, jobs: Collection[int] | None = None
+    ) -> Entries:
+        """All entries and groups to install for these circuits.
 
-    def changes(self, circuits: Collection[Circuit], rates: Rates | None = None) -> Iterator[SwitchEntries]:
-        """For each unit that these circuits affect, its new groups and changed entries."""
+        Without `rates` all labels have the same rate; without `jobs` all jobs are summed.
+        """
+        return Entries(tuple(unit.first(circuits, rates, jobs) for unit in self.units))
+
+    def changes(
+        self, circuits: Collection[Circuit], rates: Rates | None = None, jobs: Collection[int] | None = None
+    ) -> Iterator[SwitchEntries]:
+        """For each unit that these circuits and jobs affect, its new groups, changed entries and emptied slots."""
         for unit in self.units:
-            changed = unit.change(circuits, rates)
+            changed = unit.change(circuits, rates, jobs)
             if changed.tables or changed.groups:
                 yield changed
 
@@ -60,22 +79,28 @@ class Unit:
         self.numbers: dict[tuple[int, ...], int] = {}
         self.rows: dict[tuple[str, Key], TableEntry] = {}
 
-    def first(self, circuits: Collection[Circuit], rates: Rates | None) -> SwitchEntries:
-        """All entries and groups of the switch for these circuits."""
+    def first(self, circuits: Collection[Circuit], rates: Rates | None, jobs: Collection[int] | None) -> SwitchEntries:
+        """All entries and groups of the switch for these circuits and jobs."""
         self.numbers, self.rows = {}, {}
-        changed = self.change(circuits, rates)
+        changed = self.change(circuits, rates, jobs)
         return replace(self.entries, tables=changed.tables, groups=changed.groups)
 
-    def change(self, circuits: Collection[Circuit], rates: Rates | None) -> SwitchEntries:
-        """The entries that differ from those returned last, and the new groups."""
+    def change(self, circuits: Collection[Circuit], rates: Rates | None, jobs: Collection[int] | None) -> SwitchEntries:
+        """The entries that differ from those returned last, the new groups, and presets that empty slots."""
         lines, known = self.lines(circuits), len(self.numbers)
         dealt = self.deal(lines, rates)
         found = (row for each in self.entries.tables for row in self.on_ports(each, lines, dealt))
-        rows = {(row.table, row.exact_key): row for row in found}
+        rows = {(row.table, row.exact_key): self.for_jobs(row, jobs) for row in found}
         changed = tuple(row for place, row in rows.items() if self.rows.get(place) != row)
         self.rows = rows
         groups = tuple(MulticastGroup(number, ports) for ports, number in list(self.numbers.items())[known:])
-        return SwitchEntries(self.name, changed, groups)
+        return SwitchEntries(self.name, changed, groups, emptied(changed))
+
+    def for_jobs(self, entry: TableEntry, jobs: Collection[int] | None) -> TableEntry:
+        """The entry, if `jobs` have the entry's job; else, if it is one of sums, the entry that sums nothing."""
+        if entry.table != AGGREGATION or jobs is None or entry.exact_key[1] in jobs:
+            return entry
+        return replace(entry, params=SUMS_NOTHING)
 
     def lines(self, circuits: Collection[Circuit]) -> Lines:
         """The unit's ports, by the peer at the other end of their circuits."""
@@ -138,3 +163,17 @@ class Unit:
         found = (self.port(port, lines, turn) if port in self.peer_at else port for port in linked)
         ports = tuple(sorted(port for port in found if port is not None))
         return self.numbers.setdefault(ports, len(self.numbers) + 1)
+
+
+SUMS_NOTHING = (0,) * 7
+"""The parameters of an aggregation entry whose job has no slots."""
+
+
+def emptied(entries: Sequence[TableEntry]) -> tuple[RegisterPreset, ...]:
+    """Presets that empty the slots of aggregation entries, each slot once."""
+    segments = {(row.exact_key[0], *row.params[2:4]) for row in entries if row.table == AGGREGATION}
+    return tuple(
+        RegisterPreset(SLOT_BITMAP, pipeline * SLOTS_PER_PIPELINE + slot, 0)
+        for pipeline, first, slots in sorted(segments)
+        for slot in range(first, first + slots)
+    )

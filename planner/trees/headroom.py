@@ -72,6 +72,11 @@ def with_policy(problem: Problem, plan: Plan, name: str) -> Plan:
 
 def with_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> Plan:
     """Apply `with_policy`, with a policy for each job by its number."""
+    return plan.with_trees(assign_slots(problem.fabric, under_policies(problem, plan, names)))
+
+
+def under_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> list[AggregationTree]:
+    """The trees of the plan under these policies; their slots are still to be assigned."""
     trees = []
     for planned in plan.trees:
         name = names[planned.job]
@@ -80,7 +85,7 @@ def with_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> Pla
         if any(len(tree.summands(a)) > most_children(problem.fabric, a.switch) for a in tree.aggregators):
             tree = replace(tree, whole_children=True)  # a chip has too few bits to tell the workers apart
         trees.append(tree)
-    return plan.with_trees(assign_slots(problem.fabric, trees))
+    return trees
 
 
 def rooted_in_network(job: int, tree: AggregationTree) -> AggregationTree:

@@ -6,22 +6,26 @@ and stay the same while circuits and rates change.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from heapq import heappop, heappush
 from itertools import combinations
 
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
 from inakit.planner.core.slot_policies import DEFAULT_POLICY
-from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, Scheduling
+from inakit.planner.core.slots import assign_slots
+from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import Schedule, Slot, pair
 from inakit.planner.trees.from_paths import numbered, tree_from_paths
-from inakit.planner.trees.headroom import with_policies
+from inakit.planner.trees.headroom import under_policies
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.circuits import Interconnect, optical_ports
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import Pool, joined_units
+from inakit.topo.fabric.variations import with_switches
 
 IN_NETWORK = "p4inc-aoi"
 """The slot policy of jobs that a switch sums completely (section VI)."""
@@ -53,7 +57,8 @@ def fabric_of(center: DataCenter) -> Fabric:
     Where servers' links do not limit, every link has the bandwidth of its switch (Eq. 5).
     """
     pools = {unit.name: Pool(unit.servers, unit.nic_bps or unit.switch_bps) for unit in center.units}
-    return joined_units(f"aoi-{len(pools)}", pools, combinations(pools, 2), center.port_bps)
+    fabric = joined_units(f"aoi-{len(pools)}", pools, combinations(pools, 2), center.port_bps)
+    return with_switches(fabric, lambda switch: {"aggregator_slots": center.unit(switch.name).aggregator_slots})
 
 
 def interconnect_of(center: DataCenter, fabric: Fabric) -> Interconnect:
@@ -67,26 +72,61 @@ def pairs_of(slot: Slot) -> list[tuple[str, str]]:
     return [(circuit.a, circuit.b) for circuit in slot.circuits for _ in range(circuit.ports)]
 
 
+class ServerPool:
+    """The servers of a unit, and the parts of them that jobs hold."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.whole = unit.server_places
+        self.held = {f"{unit.name}h{n}": 0 for n in range(1, unit.servers + 1)}  # in the order in which they are taken
+        self.ends: list[tuple[int, str, int]] = []  # the last slot, the server, the parts
+
+    def take(self, count: int, span: tuple[int, int]) -> list[str]:
+        """Servers for workers, each with a part: such that others use, as long as they have a free part."""
+        self.give_back(span[0])
+        full = {host: held >= self.whole for host, held in self.held.items()}
+        order = sorted(self.held, key=lambda host: (full[host], self.held[host] if full[host] else -self.held[host]))
+        return [self.hold(host, 1, span) for host in order[:count]]
+
+    def take_for_ps(self, span: tuple[int, int], without: Collection[str]) -> list[str]:
+        """The server for a PS, all of it; none if the unit has only those in `without`."""
+        self.give_back(span[0])
+        order = sorted((host for host in self.held if host not in without), key=lambda host: self.held[host])
+        return [self.hold(host, self.whole, span) for host in order[:1]]
+
+    def hold(self, host: str, parts: int, span: tuple[int, int]) -> str:
+        """Take parts of a server, which becomes the last of all."""
+        self.held[host] = self.held.pop(host) + parts
+        heappush(self.ends, (span[1], host, parts))
+        return host
+
+    def give_back(self, slot: int) -> None:
+        """Give back what jobs hold that end before `slot`."""
+        while self.ends and self.ends[0][0] < slot:
+            _, host, parts = heappop(self.ends)
+            self.held[host] -= parts
+
+
 def problem_of(scheduling: Scheduling, schedule: Schedule, fragment: FragmentFormat) -> Problem:
     """Jobs on servers of their units, in the order of their arrival. Between iterations they compute and update.
 
-    Raises `InputError` for a unit without a server for the PS of a job: on a host, a job has one role.
+    A job takes free servers, if there are any, from its first slot to its last, and gives them back. Raises
+    `InputError` for a unit without a server for the PS of a job: on a host, a job has one role.
     """
-    pools = {unit.name: [f"{unit.name}h{n}" for n in range(1, unit.servers + 1)] for unit in scheduling.center.units}
-
-    def take(unit: str, count: int, without: Collection[str] = ()) -> list[str]:
-        taken = [host for host in pools[unit] if host not in without][:count]
-        pools[unit] = [host for host in pools[unit] if host not in taken] + taken
-        return taken
+    center, spans = scheduling.center, schedule.spans
+    pools = {unit.name: ServerPool(unit) for unit in center.units}
+    placed: dict[int, tuple[list[str], list[str]]] = {}
+    for job in sorted(scheduling.jobs, key=lambda job: (spans.get(job.number, (0, 0)), job.number)):
+        span = spans.get(job.number, (0, 0))
+        workers = [host for unit, count in job.workers.items() for host in pools[unit].take(count, span)]
+        placed[job.number] = workers, pools[job.server].take_for_ps(span, workers)
 
     jobs = []
     for job in scheduling.jobs:
-        workers = [host for unit, count in job.workers.items() for host in take(unit, count)]
-        server = take(job.server, 1, workers)
+        workers, server = placed[job.number]
         if not server:
             raise InputError(
-                f"job {job.number}: unit '{job.server}' has a worker on each of its {len(pools[job.server])} servers "
-                "and none for the PS: give the unit one more server"
+                f"job {job.number}: unit '{job.server}' has a worker on each of its {len(pools[job.server].held)} "
+                "servers and none for the PS: give the unit one more server"
             )
         size = 4 * fragment.values * max(1, round(job.gradient_bytes / fragment.wire_bytes))
         pause_s = job.compute_s + job.update_time(schedule.inc.get(job.number))
@@ -99,14 +139,16 @@ def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Pla
     standby.
 
     A flow can need more than one connection, so a job has as many equal trees as the maximum number of connections of
-    its flows. Rates are those at which all jobs could send at once, with a circuit between every two units.
+    its flows. Rates are those at which all jobs could send at once, with a circuit between every two units. Jobs that
+    run one after another can have the same `segments`.
     """
     fabric, policies = problem.fabric, {}
     trees: list[tuple[int, int, AggregationTree]] = []  # the job, the number of its trees, and one of them
     for placed, job in zip(scheduling.jobs, problem.jobs, strict=True):
         inc, server = schedule.inc.get(job.number), job.servers[0]
         pairs = [pair(unit, placed.server) for unit, _ in placed.flows(inc)]
-        slots = [slot for slot in schedule.slots if job.number in slot.rates_bps]
+        first, last = schedule.spans.get(job.number, (0, -1))
+        slots = [slot for slot in schedule.slots[first : last + 1] if job.number in slot.rates_bps]
         count = max((slot.ports.get(units, 1) for slot in slots for units in pairs), default=1)
         nodes = [(worker, fabric.tor_of(worker), fabric.tor_of(server), server) for worker in job.workers]
         paths = [tuple(dict.fromkeys(path)) for path in nodes]  # which enter each unit once
@@ -119,4 +161,64 @@ def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Pla
         PlannedTree(number, 1 / count, rate_bps / count, tree)
         for (number, count, _), tree in zip(trees, in_order, strict=True)
     )
-    return with_policies(problem, Plan(schedule.method, fabric.name, planned, schedule.outcome), policies)
+    plan = Plan(schedule.method, fabric.name, planned, schedule.outcome)
+    return plan.with_trees(
+        in_segments(scheduling.center, schedule, fabric, plan, under_policies(problem, plan, policies))
+    )
+
+
+# -- Aggregator segments <MemID, Size>, which jobs get when they start and give back when they end (section VI-B).
+
+Segment = tuple[str, int]
+"""A unit and the number of one of its segments, from 0 on. All segments of a unit have the same size."""
+
+
+def segments(schedule: Schedule) -> dict[int, Segment]:
+    """The segment of each job that uses INC: the first that no job holds from its first slot to its last."""
+    found: dict[int, Segment] = {}
+    free: defaultdict[str, list[int]] = defaultdict(list)
+    held: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)  # the last slot and the segment
+    for job in sorted(schedule.inc.keys() & schedule.spans.keys(), key=lambda job: (schedule.spans[job][0], job)):
+        (first, last), unit = schedule.spans[job], schedule.inc[job]
+        while held[unit] and held[unit][0][0] < first:
+            heappush(free[unit], heappop(held[unit])[1])
+        number = heappop(free[unit]) if free[unit] else len(held[unit])
+        heappush(held[unit], (last, number))
+        found[job] = unit, number
+    return found
+
+
+def in_segments(
+    center: DataCenter, schedule: Schedule, fabric: Fabric, plan: Plan, trees: Sequence[AggregationTree]
+) -> list[AggregationTree]:
+    """The plan's trees with the slots of their jobs' segments, which the trees of a job share equally.
+
+    A unit has `inc_jobs` segments of its `aggregator_slots`, or more if so many jobs hold one at a time. Raises
+    `InputError` for a unit with too few slots.
+    """
+    where = segments(schedule)
+    count = Counter({unit.name: max(1, unit.inc_jobs) for unit in center.units})
+    for unit, number in where.values():
+        count[unit] = max(count[unit], number + 1)
+    size = {unit.name: unit.aggregator_slots // count[unit.name] for unit in center.units}
+    for unit in dict.fromkeys(unit for unit, _ in where.values()):
+        if not size[unit]:
+            raise InputError(
+                f"unit '{unit}': {count[unit]} jobs use INC at a time, and its {center.unit(unit).aggregator_slots} "
+                "aggregator slots leave them none; raise aggregator_slots"
+            )
+    alone = with_switches(fabric, lambda switch: {"aggregator_slots": max(1, size[switch.name])})
+    of_job: defaultdict[int, list[AggregationTree]] = defaultdict(list)
+    for planned, tree in zip(plan.trees, trees, strict=True):
+        of_job[planned.job].append(tree)
+    first = {job: number * size[unit] for job, (unit, number) in where.items()}
+    found = {
+        job: iter([shifted(tree, first.get(job, 0)) for tree in assign_slots(alone, own)])
+        for job, own in of_job.items()
+    }
+    return [next(found[planned.job]) for planned in plan.trees]
+
+
+def shifted(tree: AggregationTree, slots: int) -> AggregationTree:
+    """The tree with segments that begin `slots` later."""
+    return replace(tree, aggregators=tuple(replace(a, first_slot=a.first_slot + slots) for a in tree.aggregators))

@@ -38,7 +38,7 @@ SCHEDULE = Schedule(
 SCHEDULING = Scheduling(CENTER, JOBS)
 
 
-@pytest.mark.parametrize(
+TARGETS = pytest.mark.parametrize(
     "target",
     [
         pytest.param("virtual", marks=pytest.mark.compiler),
@@ -46,6 +46,9 @@ SCHEDULING = Scheduling(CENTER, JOBS)
         pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
     ],
 )
+
+
+@TARGETS
 def test_what_a_reconfiguration_costs_is_sent_again_and_sums_are_exact(target: str, tmp_path: Path) -> None:
     from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
 
@@ -59,6 +62,25 @@ def test_what_a_reconfiguration_costs_is_sent_again_and_sums_are_exact(target: s
     assert measured.of_job(1).retransmissions + measured.of_job(3).retransmissions > 0
     assert [i.job for i in measured.iterations] == [1, 1, 2, 3]
     assert set(ran.jct_s) == {1, 2, 3}
+
+
+@TARGETS
+def test_a_job_sums_in_the_slots_that_another_has_left(target: str, tmp_path: Path) -> None:
+    """Three jobs, of which one at a time uses INC: each has all slots of its unit, which the last one's sums fill."""
+    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
+
+    units = tuple(replace(unit, inc_jobs=1, servers=4, aggregator_slots=16) for unit in CENTER.units)
+    jobs = tuple(PlacedJob(number, {"gpu1": 2}, "cpu1", 40_000) for number in (1, 2, 3))
+    scheduling = Scheduling(replace(CENTER, units=units), jobs)
+    slots = tuple(Slot(FIRST, (Grant(number, 2e6),)) for number in (1, 2, 3))
+    course = Course.of(scheduling, replace(SCHEDULE, inc=dict.fromkeys((1, 2, 3), "gpu1"), slots=slots))
+    assert [planned.tree.aggregators[0].first_slot for planned in course.plan.trees] == [0, 0, 0]
+    assert [planned.tree.slots for planned in course.plan.trees] == [16, 16, 16]
+    ran = run_course(course, find_world(target), tmp_path, lambda _: None)
+    assert ran.outcome.measured.exact
+    assert ran.outcome.verdict == "VALID"
+    assert ran.outcome.measured.retransmissions == 0, "no slot is busy with another job's sum"
+    assert {job.number: ran.outcome.measured.of_job(job.number).ps_ingress_bytes for job in jobs} == {1: 0, 2: 0, 3: 0}
 
 
 def test_labels_carry_what_the_slot_grants_between_units_only() -> None:

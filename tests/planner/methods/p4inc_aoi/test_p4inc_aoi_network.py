@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from inakit.experiments.run.circuit_schedule import Course
 from inakit.planner.core.check import check
 from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_network import (
@@ -18,7 +19,7 @@ from inakit.planner.methods.p4inc_aoi.optical_network import (
 )
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import Grant, Schedule, Slot, UnitCircuit, figures
-from inakit.topo.errors import InputError
+from inakit.topo.errors import InputError, PlanError
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 WIRE = FRAGMENT.wire_bytes
@@ -73,6 +74,63 @@ def test_a_switch_that_makes_the_whole_sum_is_the_root() -> None:
     assert (plain.root, plain.aggregators) == ("cpu1h2", ())
     (aggregator,) = part.aggregators
     assert (part.root, aggregator.switch, len(aggregator.children)) == ("cpu1h3", "gpu1", 2)
+
+
+def one_after_another(count: int, together: int = 1) -> tuple[Scheduling, Schedule]:
+    """Jobs with two workers in gpu1 and INC there, of which `together` run in each slot."""
+    jobs = tuple(PlacedJob(number, {"gpu1": 2}, "cpu1", 10 * WIRE) for number in range(1, count + 1))
+    slots = tuple(
+        Slot((UnitCircuit("cpu1", "gpu1", 1),), tuple(Grant(job.number, 2e6) for job in jobs[first : first + together]))
+        for first in range(0, count, together)
+    )
+    return Scheduling(center(6), jobs), schedule(dict.fromkeys(range(1, count + 1), "gpu1"), *slots)
+
+
+def test_ten_thousand_jobs_one_after_another_find_segments() -> None:
+    scheduling, chosen = one_after_another(10_000)
+    plan = plan_of(scheduling, chosen, problem_of(scheduling, chosen, FRAGMENT))
+    found = {(a.first_slot, a.slots) for planned in plan.trees for a in planned.tree.aggregators}
+    assert found == {(0, 256)}, "half of the unit's 512 slots, as two of its jobs can use INC at a time"
+
+
+def test_jobs_that_run_together_have_segments_of_their_own_and_so_have_their_servers() -> None:
+    scheduling, chosen = one_after_another(40, together=2)
+    course = Course.of(scheduling, chosen)
+    course.check()
+    segments = [planned.tree.aggregators[0].first_slot for planned in course.plan.trees]
+    assert segments == [0, 256] * 20
+    for one, other in zip(course.problem.jobs[::2], course.problem.jobs[1::2], strict=True):
+        assert not {*one.workers, *one.servers} & {*other.workers, *other.servers}
+
+
+def test_a_course_of_jobs_with_the_same_slots_at_the_same_time_is_refused() -> None:
+    scheduling, chosen = one_after_another(2, together=2)
+    course = Course.of(scheduling, chosen)
+    trees = [replace(planned.tree, aggregators=course.plan.trees[0].tree.aggregators) for planned in course.plan.trees]
+    with pytest.raises(PlanError, match="rule overlap broken at switch gpu1"):
+        replace(course, plan=course.plan.with_trees(trees)).check()
+
+
+def test_a_units_slots_are_those_that_its_jobs_share() -> None:
+    scheduling, chosen = one_after_another(1)
+    units = tuple(replace(unit, aggregator_slots=64) for unit in scheduling.center.units)
+    fewer = replace(scheduling, center=replace(scheduling.center, units=units))
+    (planned,) = plan_of(fewer, chosen, problem_of(fewer, chosen, FRAGMENT)).trees
+    assert planned.tree.slots == 32
+    none = replace(
+        fewer, center=replace(fewer.center, units=tuple(replace(unit, aggregator_slots=1) for unit in units))
+    )
+    with pytest.raises(InputError, match="unit 'gpu1': 2 jobs use INC at a time, and its 1 aggregator slots leave"):
+        plan_of(none, chosen, problem_of(none, chosen, FRAGMENT))
+
+
+def test_workers_leave_whole_servers_to_parameter_servers() -> None:
+    units = (Unit("u", 3, 2, 64e6, 0, gpus=2),)
+    jobs = (PlacedJob(1, {"u": 1}, "u", WIRE), PlacedJob(2, {"u": 1}, "u", WIRE))
+    scheduling = Scheduling(DataCenter(units, 8e6, 0.01, 1.0, 2e6), jobs)
+    problem = problem_of(scheduling, schedule({}, Slot((), (Grant(1, 2e6), Grant(2, 2e6)))), FRAGMENT)
+    assert [job.workers for job in problem.jobs] == [("uh1",), ("uh1",)], "two GPUs of one server"
+    assert {server for job in problem.jobs for server in job.servers} == {"uh2", "uh3"}
 
 
 def test_a_flow_over_several_connections_is_several_trees() -> None:
