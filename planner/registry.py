@@ -103,10 +103,12 @@ KIT: Mapping[str, Line] = {
     "hierarchical": Line("end hosts only: rings in racks, and among them (NCCL)", "collectives:plan_hierarchical"),
     "ps-sharded": Line("end hosts only: a PS in every worker (BytePS)", "collectives:plan_ps_sharded"),
     "aro-acc": Line(
-        "the paper's ARO model as printed, with SRO, APP, QSR", "aro.accelerations:plan_acc", "LiteralOptions"
+        "ARO with the paper's prunings and rates in steps (SRO, APP, QSR)",
+        "aro.accelerations:plan_acc",
+        "AcceleratedOptions",
     ),
-    "aro-sro": Line("the paper's ARO model as printed, with SRO, QSR", "aro.accelerations:plan_sro", "LiteralOptions"),
-    "aro-app": Line("the paper's ARO model as printed, with APP, QSR", "aro.accelerations:plan_app", "LiteralOptions"),
+    "aro-sro": Line("ARO with SRO, QSR", "aro.accelerations:plan_sro", "AcceleratedOptions"),
+    "aro-app": Line("ARO with APP, QSR", "aro.accelerations:plan_app", "AcceleratedOptions"),
     "aro-raw": Line("the paper's ARO model as printed, exact", "aro.accelerations:plan_raw", "LiteralOptions"),
     "aro-qsr": Line("the paper's ARO model as printed, with QSR", "aro.accelerations:plan_qsr", "LiteralOptions"),
 }

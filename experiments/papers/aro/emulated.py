@@ -15,17 +15,15 @@ from rich.console import Console
 
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.aro.effectiveness import OTHER_READINGS
-from inakit.experiments.papers.aro.setting import ALPHA, CAPACITY_BPS, EXACT, SJST, TIME_LIMIT_S, AroSetting, compared
+from inakit.experiments.papers.aro.setting import CAPACITY_BPS, EXACT, SJST, AroSetting, compared
 from inakit.experiments.papers.common.emulated_figure import Planned, RateRow, bytes_of, run_plans
 from inakit.experiments.papers.common.figure_registry import Request, own_planners
 from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import Plan, SolverOptions
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.aro.aro import accelerated, without_pipelines
+from inakit.planner.methods.aro.aro import without_pipelines
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.from_paths import plan_from_paths
 
 CAPACITY = "2M"
 
@@ -92,16 +90,9 @@ SETTINGS = {
 """The default setting of Figure 7a, and the ends of Figures 7b and 7c."""
 
 
-def aro_acc(problem: Problem) -> Plan:
-    """ARO-ACC's plan for one task: the best routes among the candidates that SRO and APP keep."""
-    found = accelerated(problem, SolverOptions(time_limit_s=TIME_LIMIT_S, seed=SEED), sro=True, alpha=ALPHA)
-    (job,) = problem.jobs
-    return plan_from_paths(problem, {job.number: found.paths}, problem.fabric.ina_names, method="aro-acc")
-
-
-PLANNERS = {EXACT: "aro", "RANDOM": "random", "GRID": "grid-aro", "GRID, one link": "grid", "AggTree": "aggtree",
-            "AggTree, balanced": "aggtree-balanced"}  # fmt: skip
-"""The planners of Figure 7's schemes and their other readings; a separate function plans ARO-ACC."""
+PLANNERS = {EXACT: "aro", "ARO-ACC": "aro-acc", "RANDOM": "random", "GRID": "grid-aro", "GRID, one link": "grid",
+            "AggTree": "aggtree", "AggTree, balanced": "aggtree-balanced"}  # fmt: skip
+"""The planners of Figure 7's schemes and their other readings."""
 
 
 def planned(setting: AroSetting, gradient_bytes: int) -> Planned:
@@ -109,12 +100,7 @@ def planned(setting: AroSetting, gradient_bytes: int) -> Planned:
     problem = setting.problem(SEED)
     problem = replace(problem, jobs=tuple(replace(job, gradient_bytes=gradient_bytes) for job in problem.jobs))
     names = [*compared(), *OTHER_READINGS]
-    return problem, {
-        name: aro_acc(problem)
-        if name == "ARO-ACC"
-        else METHODS[PLANNERS.get(name, name)].plan(problem, Options(seed=SEED))
-        for name in names
-    }
+    return problem, {name: METHODS[PLANNERS.get(name, name)].plan(problem, Options(seed=SEED)) for name in names}
 
 
 def fig7_by_packets(console: Console, request: Request) -> str:

@@ -1,7 +1,7 @@
 """ARO's evaluation (section IV-A): leaf-spines of equal links, random jobs, the schemes, and the sweep over them.
 
-ARO and ARO-ACC are planned by the kit's fast exact method. The rate of a single task is quantised afterwards (QSR),
-which is exact: the best multiple of a step is the optimal rate, rounded down. Rates of several tasks are continuous.
+ARO is planned by `aro`, ARO-ACC by `aro-acc`. The rate of a single task of ARO is quantised afterwards (QSR), which is
+exact: the best multiple of a step is the optimal rate, rounded down. ARO's rates of several tasks are continuous.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ from inakit.experiments.papers.common.figure_registry import Request, own_planne
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.common.sweep import Result, Trial, Value
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import Plan, SolverOptions
+from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.methods.aro.accelerations import LiteralOptions
-from inakit.planner.methods.aro.aro import accelerated
+from inakit.planner.methods.aro.accelerations import PRINTED, AcceleratedOptions
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric
@@ -142,9 +141,17 @@ def planned(name: str, problem: Problem, ask: Ask) -> Found:
     return timed(lambda: METHODS[name].plan(problem, options))
 
 
+def pruned(name: str, problem: Problem, ask: Ask) -> Found:
+    """The rates of the plan of `aro-acc`, `aro-sro` or `aro-app`."""
+    options = AcceleratedOptions(ask.seed, time_limit_s=ask.time_limit_s, gap=GAP, levels=ask.levels, alpha=ask.alpha)
+    return timed(lambda: METHODS[name].plan(problem, options))
+
+
 def literal(name: str, problem: Problem, ask: Ask) -> Found:
     """The rates of the published model's plan, or rates of 0 where the time limit was too short to find one."""
-    options = LiteralOptions(seed=ask.seed, levels=ask.levels, alpha=ask.alpha, time_limit_s=ask.time_limit_s)
+    options = AcceleratedOptions(
+        ask.seed, time_limit_s=ask.time_limit_s, levels=ask.levels, alpha=ask.alpha, model=PRINTED
+    )
     started = time.monotonic()
     try:
         return timed(lambda: METHODS[name].plan(problem, options))
@@ -154,23 +161,8 @@ def literal(name: str, problem: Problem, ask: Ask) -> Found:
 
 
 def aro(problem: Problem, ask: Ask) -> Found:
-    """The optimum: in closed form for one task, without a limit of flows at a switch; by planner `aro` for several."""
-    if sum(len(job.servers) for job in problem.jobs) == 1:
-        return pruned(problem, ask, sro=False, app=False)
-    return planned("aro", problem, ask)
-
-
-def pruned(problem: Problem, ask: Ask, *, sro: bool, app: bool) -> Found:
-    """The best rates after SRO, APP, both or neither have pruned the choices."""
-    started = time.monotonic()
-    options = SolverOptions(time_limit_s=ask.time_limit_s, gap=GAP, seed=ask.seed)
-    found = accelerated(problem, options, sro=sro, alpha=ask.alpha if app else 1.0)
-    rates: dict[int, list[float]] = defaultdict(list)
-    owners = (job.number for job in problem.jobs for _ in job.servers)
-    for number, rate in zip(owners, found.rates, strict=True):
-        rates[number].append(rate)
-    gap = max(0.0, found.bound / found.value - 1)
-    return quantised(Found(rates, time.monotonic() - started, gap), ask.levels)
+    """The optimum by planner `aro`; a single task's rate is quantised."""
+    return quantised(planned("aro", problem, ask), ask.levels)
 
 
 def timed(plan: Callable[[], Plan]) -> Found:
@@ -196,9 +188,9 @@ def quantised(found: Found, levels: int) -> Found:
 EXACT = "ARO"
 SCHEMES: dict[str, Scheme] = {
     EXACT: aro,
-    "ARO-ACC": partial(pruned, sro=True, app=True),
-    "ARO-SRO": partial(pruned, sro=True, app=False),
-    "ARO-APP": partial(pruned, sro=False, app=True),
+    "ARO-ACC": partial(pruned, "aro-acc"),
+    "ARO-SRO": partial(pruned, "aro-sro"),
+    "ARO-APP": partial(pruned, "aro-app"),
     "RANDOM": partial(planned, "random"),
     "GRID": partial(planned, "grid-aro"),
     "GRID, one link": partial(planned, "grid"),

@@ -1,7 +1,7 @@
-"""ARO as published: the model as printed, and the variants of Table II by name.
+"""The variants of ARO in Table II by name: by the model as printed, or by the kit's fast search.
 
-`aro-raw` is exact, and every faster method must agree with it; the others trade throughput for time. `aro-qsr` is also
-the paper's plain ARO, since both have the same row.
+`aro-raw` and `aro-qsr` are the printed model; `aro-qsr` is also the paper's plain ARO, since both have the same row.
+`aro-acc`, `aro-sro` and `aro-app` prune as the paper does; what is left is searched, or given to the printed model.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ import pulp
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import OPTIMAL, Plan, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.slots import limits_summing
 from inakit.planner.methods.aro.bisection import ROUNDING
-from inakit.planner.methods.aro.one_task import generate_routes
+from inakit.planner.methods.aro.one_task import best_routing, generate_routes
 from inakit.planner.methods.aro.printed_model import Form, PrintedModel, build, highest_capacity_bps, task_graphs
-from inakit.planner.methods.aro.rate_objective import Worth
-from inakit.planner.methods.aro.task_graphs import TaskGraph, TaskKey, reached
-from inakit.planner.solvers import solve
+from inakit.planner.methods.aro.rate_objective import Rates, Worth
+from inakit.planner.methods.aro.several_tasks import searched, with_best_rates, worker_paths
+from inakit.planner.methods.aro.task_graphs import TaskGraph, TaskKey, reached, tasks_of
+from inakit.planner.solvers import proven, solve
 from inakit.planner.trees.from_paths import plan_from_paths
-from inakit.topo.errors import InputError, SolverError
+from inakit.topo.errors import InputError, SolverError, unknown_name
 from inakit.topo.fabric.fabric import Fabric, Path
 
-# -- Two prunings of the printed model at a small loss: aggregator pre-pruning (APP), staged optimisation (SRO).
+# -- Two prunings at a small loss: aggregator pre-pruning (APP), staged optimisation (SRO).
 #
 # Both remove switches from a task's graph. They work on groups of alternative aggregators (AAs): the INA switches of
 # one location, any of which a flow can take. A switch without which a worker cannot reach its PS always stays.
@@ -182,9 +184,6 @@ def plan_variant(name: str, problem: Problem, options: LiteralOptions) -> Plan:
     )
 
 
-plan_acc = partial(plan_variant, "aro-acc")
-plan_sro = partial(plan_variant, "aro-sro")
-plan_app = partial(plan_variant, "aro-app")
 plan_raw = partial(plan_variant, "aro-raw")
 plan_qsr = partial(plan_variant, "aro-qsr")
 
@@ -267,3 +266,112 @@ def judged(aro: PrintedModel, outcome: SolverOutcome, variant: Variant, options:
     steps = worth.throughputs([1 / options.levels] * len(aro.tasks))
     most = max(steps) + worth.mu * sum(steps)
     return replace(outcome, status="feasible", gap=(outcome.gap or 0.0) + most / worth.of(aro.rates.values))
+
+
+# -- The same prunings before the fast search: the losses of ARO-ACC, ARO-SRO and ARO-APP in seconds instead of minutes.
+#
+# SRO's first stage can have several optima; the solver's choice among them decides which aggregators stay unused.
+
+FIRST_STAGE_S = 3.0
+"""The maximum seconds for SRO's first stage, which only estimates: its best result at this time decides."""
+SEARCH, PRINTED = "search", "printed"
+
+
+@dataclass(frozen=True)
+class AcceleratedOptions(LiteralOptions):
+    """`model`: what is left after the prunings is searched ("search"), or solved by the printed model ("printed").
+
+    The printed model also plans where the search cannot: for `two_way`, and for several tasks where switches limit the
+    rate that they sum or another solver than HiGHS is requested.
+    """
+
+    model: str = SEARCH
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.model not in (SEARCH, PRINTED):
+            raise unknown_name("model", self.model, (SEARCH, PRINTED))
+
+
+@dataclass(frozen=True)
+class Found:
+    """By task, a path for every worker and the rate in bit/s; and how well the rates are proven."""
+
+    paths: tuple[list[Path], ...]
+    rates_bps: Rates
+    outcome: SolverOutcome
+
+
+def plan_accelerated(name: str, problem: Problem, options: AcceleratedOptions) -> Plan:
+    """The plan of a variant with SRO, APP or both, given by its planner name; QSR rounds its rates to steps.
+
+    A single task's best multiple of a step is its best rate, rounded down. Several tasks have the best multiples that
+    the routes of their best continuous rates allow.
+    """
+    several = len(tasks_of(problem)) > 1
+    unsearched = several and (options.solver != "highs" or limits_summing(problem.fabric))
+    if options.model == PRINTED or options.two_way or unsearched:
+        return plan_variant(name, problem, options)
+    started = time.monotonic()
+    found = accelerated(problem, VARIANTS[name], options)
+    tasks = tasks_of(problem)
+    rates = dict(zip((task.key for task in tasks), found.rates_bps, strict=True))
+    check_rates(problem, found.outcome, rates, options)
+    paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
+    for task, own in zip(tasks, found.paths, strict=True):
+        paths[task.job.number] += own
+    return plan_from_paths(
+        problem,
+        paths,
+        problem.fabric.ina_names,
+        rates_bps=rates,
+        method=name,
+        outcome=replace(found.outcome, status="heuristic", gap=None, seconds=time.monotonic() - started),
+        window=options.window,
+    )
+
+
+plan_acc = partial(plan_accelerated, "aro-acc")
+plan_sro = partial(plan_accelerated, "aro-sro")
+plan_app = partial(plan_accelerated, "aro-app")
+
+
+def accelerated(problem: Problem, variant: Variant, options: LiteralOptions) -> Found:
+    """The best routes after the variant's prunings, with rates in steps.
+
+    If SRO's first stage has no solution, its second stage removes only the switches of APP.
+    """
+    started = time.monotonic()
+    graphs = task_graphs(problem)
+    step_bps = highest_capacity_bps(graphs) / options.levels
+    kept = pre_pruned(graphs, options.alpha) if variant.app else graphs
+    excluded = [{*graph.into} - {*own.into} for graph, own in zip(graphs, kept, strict=True)]
+    if variant.sro:
+        limit = replace(options, time_limit_s=min(FIRST_STAGE_S, options.time_limit_s / 2))
+        left_out = [{*graph.into} - {*first_stage(own).into} for graph, own in zip(graphs, kept, strict=True)]
+        try:
+            first = best(problem, left_out, limit, step_bps)
+            above = {name for names in locations(problem.fabric) for name in aggregators(problem.fabric, names)}
+            passed = [{node for path in own for node in path} for own in first.paths]
+            excluded = [names | (above - used) for names, used in zip(excluded, passed, strict=True)]
+        except SolverError:
+            pass
+    left = max(1.0, options.time_limit_s - (time.monotonic() - started))
+    return best(problem, excluded, replace(options, time_limit_s=left), step_bps)
+
+
+def best(problem: Problem, excluded: Sequence[Collection[str]], options: Options, step_bps: float) -> Found:
+    """The best routes where each task avoids its `excluded` switches, with their best rates in multiples of a step."""
+    fabric, tasks, started = problem.fabric, tasks_of(problem), time.monotonic()
+    if len(tasks) == 1:
+        switches = tuple(switch for switch in fabric.switches if switch.name not in excluded[0])
+        links = tuple(link for link in fabric.links if not {link.a, link.b} & {*excluded[0]})
+        one = best_routing(replace(fabric, switches=switches, links=links), tasks[0], options.for_solver)
+        return Found((one.paths,), (floor(one.rate_bps / step_bps * (1 + ROUNDING)) * step_bps,), one.outcome)
+    pruned = tuple(replace(task, without=frozenset(out)) for task, out in zip(tasks, excluded, strict=True))
+    search = searched(fabric, pruned, options.for_solver, started)
+    found = with_best_rates(search.net, search.worth, search.incumbent.routing, step_bps)
+    pieces = zip(tasks, found.routing.pieces, strict=True)
+    paths = tuple(list(worker_paths(search.net, task, own)) for task, own in pieces)
+    gap = max(0.0, search.bound / search.incumbent.value - 1)
+    return Found(paths, found.rates, proven(gap, started, "highs"))

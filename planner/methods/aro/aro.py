@@ -1,108 +1,23 @@
-"""ARO, the default method, and its published accelerations SRO and APP by the same fast search."""
+"""ARO, the default method: the routes with the highest rates, by the fastest exact method for the number of tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from itertools import chain
-from time import monotonic
 
 from inakit.planner.core.fair_rates import in_closed_loop
 from inakit.planner.core.method import AFTERWARDS, ROUTED, Options
-from inakit.planner.core.plan import Plan, SolverOptions
+from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import limits_summing
 from inakit.planner.methods.aro.accelerations import (
     LiteralOptions,
-    aggregators,
-    first_stage,
-    locations,
     plan_variant,
-    pre_pruned,
 )
-from inakit.planner.methods.aro.leaf_spine import leaf_spine
-from inakit.planner.methods.aro.one_task import best_choice, best_routing
-from inakit.planner.methods.aro.printed_model import task_graphs
-from inakit.planner.methods.aro.rate_objective import Rates
-from inakit.planner.methods.aro.several_tasks import searched, several, with_least_loss
+from inakit.planner.methods.aro.one_task import best_routing
+from inakit.planner.methods.aro.several_tasks import several, with_least_loss
 from inakit.planner.methods.aro.task_graphs import tasks_of
 from inakit.planner.trees.from_paths import plan_from_paths
-from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric, Path
-
-# -- SRO and APP before the fast search: the losses of ARO-ACC, ARO-SRO and ARO-APP in seconds instead of minutes.
-#
-# Rates are continuous, so only the two prunings can lose throughput. One task on a leaf-spine is solved in closed form
-# and, as in the paper, with any number of flows at an aggregator. SRO's first stage can have several optima; the
-# solver's choice among them decides which aggregators stay unused.
-
-FIRST_STAGE_S = 3.0
-"""The maximum seconds for SRO's first stage, which only estimates: its best result at this time decides."""
-
-
-@dataclass(frozen=True)
-class BestRates:
-    """The best rates of all tasks in bit/s, their worth, a bound of the worth, and for each task the nodes that its
-    flows pass.
-
-    The worth equals its bound if it is proven to be the best. A single task with a closed form has `paths`.
-    """
-
-    rates: Rates
-    value: float
-    bound: float
-    used: tuple[set[str], ...]
-    paths: tuple[Path, ...] = ()
-
-
-def accelerated(problem: Problem, options: SolverOptions, *, sro: bool, alpha: float = 1.0) -> BestRates:
-    """The optimum with APP at `alpha`, where 1 disables APP, and with or without SRO.
-
-    If SRO's first stage has no solution, its second stage removes only the switches of APP.
-    """
-    started = monotonic()
-    graphs = task_graphs(problem)
-    kept = pre_pruned(graphs, alpha) if alpha < 1 else graphs
-    excluded = [{*graph.into} - {*own.into} for graph, own in zip(graphs, kept, strict=True)]
-    if sro:
-        limit = replace(options, time_limit_s=min(FIRST_STAGE_S, options.time_limit_s / 2))
-        pruned = [graph.without(names) or graph for graph, names in zip(graphs, excluded, strict=True)]
-        left_out = [{*graph.into} - {*first_stage(own).into} for graph, own in zip(graphs, pruned, strict=True)]
-        try:
-            first = best(problem, left_out, limit)
-            above = {name for names in locations(problem.fabric) for name in aggregators(problem.fabric, names)}
-            excluded = [names | (above - used) for names, used in zip(excluded, first.used, strict=True)]
-        except SolverError:
-            pass
-    left = max(1.0, options.time_limit_s - (monotonic() - started))
-    return best(problem, excluded, replace(options, time_limit_s=left))
-
-
-def best(problem: Problem, excluded: Sequence[set[str]], options: SolverOptions) -> BestRates:
-    """The optimum where each task avoids its `excluded` switches. One task on a leaf-spine has a closed form."""
-    fabric, tasks = problem.fabric, tasks_of(problem)
-    if len(tasks) == 1:
-        names = excluded[0]
-        switches = tuple(switch for switch in fabric.switches if switch.name not in names)
-        links = tuple(link for link in fabric.links if not {link.a, link.b} & names)
-        closed = leaf_spine(replace(fabric, switches=switches, links=links), tasks[0])
-        if closed is not None:
-            closed = replace(closed, most_children=closed.workers)
-            choice = best_choice(closed, options)
-            assert choice is not None
-            paths = tuple(closed.paths(choice.solution))
-            return BestRates((1 / choice.t,), 1 / choice.t, 1 / choice.bound, ({*chain.from_iterable(paths)},), paths)
-    pruned = tuple(replace(task, without=frozenset(out)) for task, out in zip(tasks, excluded, strict=True))
-    search = searched(fabric, pruned, options, monotonic())
-    found = search.incumbent
-    used = tuple(
-        {node for paths in pieces.values() for path in paths for node in path} for pieces in found.routing.pieces
-    )
-    return BestRates(found.rates, found.value, search.bound, used)
-
-
-# -- ARO, the default method: the routes with the highest rates, exact, by the fastest algorithm for the number of
-# tasks.
 
 
 @dataclass(frozen=True)

@@ -287,9 +287,10 @@ TIDYING_TIME_S = 5.0
 
 @dataclass(frozen=True)
 class ProvenPaths:
-    """A path for every worker, and the proven quality of their rate."""
+    """A path for every worker, their rate, and its proven quality."""
 
     paths: list[Path]
+    rate_bps: float
     outcome: SolverOutcome
 
 
@@ -305,7 +306,7 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPa
         lowest = bound.bound
         fits = choice is not None and closed.most_children_at_tor(choice.solution) <= closed.most_children
         if choice is not None and fits and choice.t <= bound.t:
-            return ProvenPaths(closed.paths(choice.solution), proven(choice.gap, started))
+            return ProvenPaths(closed.paths(choice.solution), 1 / choice.t, proven(choice.gap, started))
     graph = task_graph(fabric, task.job.workers, task.server)
     test = FlowTest(Demand(graph), options, started + options.time_limit_s)
     least = best_flows(test, lowest)
@@ -314,7 +315,7 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPa
         flows = tidying.tidy(least.t, least.solution)
     except SolverError:  # no time for it
         flows = least.solution
-    return ProvenPaths(generate_routes(graph, flows), proven(least.gap, started, options.solver))
+    return ProvenPaths(generate_routes(graph, flows), 1 / least.t, proven(least.gap, started, options.solver))
 
 
 def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[SpineChoice] | None:

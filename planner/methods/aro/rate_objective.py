@@ -89,22 +89,26 @@ class Worth:
         weighted = self.throughputs(rates)
         return min(weighted) + self.mu * sum(weighted)
 
-    def best(self, high: Rates, loads: Iterable[Mapping[int, float]] = ()) -> tuple[Rates, float]:
-        """The best rates up to `high`, and their worth.
+    def best(
+        self, high: Rates, loads: Iterable[Mapping[int, float]] = (), step_bps: float = 0.0
+    ) -> tuple[Rates, float]:
+        """The best rates up to `high`, and their worth. With a step all rates are multiples of it.
 
         Workers' own links must carry them, and so must the links of `loads`, which gives for each task the fraction of
         the link's capacity that one bit/s of the task uses.
         """
-        unit = max(high)
+        unit = step_bps or max(high)
         program = LinearProgram()
-        r = [program.variable(0, rate / unit) for rate in high]
+        most = [floor(rate / unit * (1 + ROUNDING)) if step_bps else rate / unit for rate in high]
+        r = [program.variable(0, rate, integral=step_bps > 0) for rate in most]
         self.add_objective(program, r, unit)
         for load in loads:
             program.at_most([(share * unit, r[i]) for i, share in load.items()], 1)
         solution = program.solve()
         if not solution.found:
             raise SolverError(f"the rates of {len(high)} tasks have no best value; the solver says {solution.status}")
-        return tuple(max(0.0, solution.values[column]) * unit for column in r), solution.objective * unit
+        values = (solution.values[column] for column in r)
+        return tuple(max(0.0, round(n) if step_bps else n) * unit for n in values), solution.objective * unit
 
     def add_objective(self, program: LinearProgram, r: Sequence[int], unit: float) -> None:
         """Add the objective of the rates in the columns `r`, Eq. (2) or (3), and the limits of workers' own links.

@@ -381,8 +381,8 @@ def is_up_to(rates: Rates, others: Rates) -> bool:
     return all(less <= more * (1 + ROUNDING) for less, more in zip(rates, others, strict=True))
 
 
-def with_best_rates(net: ReducedNetwork, worth: Worth, routing: Routing) -> Incumbent:
-    """The routing with the best rates that its loads allow."""
+def with_best_rates(net: ReducedNetwork, worth: Worth, routing: Routing, step_bps: float = 0.0) -> Incumbent:
+    """The routing with the best rates that its loads allow; with a step, the best multiples of it."""
     loads = {
         tuple((i, n / net.fabric.capacities_bps[link]) for i, n in sorted(flows.items()))
         for link, flows in routing.loads()
@@ -391,7 +391,7 @@ def with_best_rates(net: ReducedNetwork, worth: Worth, routing: Routing) -> Incu
     for load in loads:
         for i, share in load:
             high[i] = min(high[i], 1 / share)
-    rates, value = worth.best(tuple(high), [dict(load) for load in loads if len(load) > 1])
+    rates, value = worth.best(tuple(high), [dict(load) for load in loads if len(load) > 1], step_bps)
     return Incumbent(routing, rates, value)
 
 

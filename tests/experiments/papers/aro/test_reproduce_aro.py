@@ -32,9 +32,7 @@ from inakit.experiments.papers.common import statements
 from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, SweptFigure
 from inakit.experiments.papers.common.figure_registry import FIGURES, Request, find_figure
 from inakit.experiments.papers.common.sweep import Result, Trial
-from inakit.planner.core.plan import SolverOptions
-from inakit.planner.methods.aro.accelerations import LiteralOptions
-from inakit.planner.methods.aro.aro import accelerated
+from inakit.planner.methods.aro.accelerations import PRINTED, SEARCH, AcceleratedOptions
 from inakit.planner.methods.aro.leaf_spine import leaf_spine as recognise
 from inakit.planner.methods.aro.task_graphs import tasks_of
 from inakit.planner.registry import METHODS
@@ -174,24 +172,24 @@ def test_the_fast_prunings_are_those_of_the_published_model(seed: int) -> None:
     problem = LITTLE.problem(seed)
     (task,) = tasks_of(problem)
     assert recognise(problem.fabric, task) is not None
-    asked = LiteralOptions(alpha=0.6, seed=seed)
-    app, acc = (METHODS[name].plan(problem, asked).trees[0].rate_bps for name in ("aro-app", "aro-acc"))
-    rates = {sro: accelerated(problem, SolverOptions(seed=seed), sro=sro, alpha=0.6).rates[0] for sro in (False, True)}
-    step = CAPACITY_BPS / LEVELS
-    assert app == pytest.approx(rates[False] // (step * (1 - 1e-9)) * step)
-    assert acc <= app * (1 + 1e-9)
-    assert rates[True] <= rates[False]
-    assert rates[True] // (step * (1 - 1e-9)) * step == pytest.approx(acc)
+    rates = {
+        (name, model): METHODS[name].plan(problem, AcceleratedOptions(seed, model=model)).trees[0].rate_bps
+        for name in ("aro-app", "aro-acc")
+        for model in (SEARCH, PRINTED)
+    }
+    assert rates["aro-app", SEARCH] == pytest.approx(rates["aro-app", PRINTED])
+    assert rates["aro-acc", SEARCH] == pytest.approx(rates["aro-acc", PRINTED])
+    assert rates["aro-acc", SEARCH] <= rates["aro-app", SEARCH] * (1 + 1e-9)
 
 
 def test_several_tasks_are_pruned_too() -> None:
     problem = AroSetting(jobs=2, workers=12, leaves=5, share=0.8).problem(1)
-    options = SolverOptions(time_limit_s=5)
-    all_of_them = accelerated(problem, options, sro=False)
-    pruned = accelerated(problem, options, sro=False, alpha=0.3)
-    plan = METHODS["aro"].plan(problem)
-    assert sum(all_of_them.rates) == pytest.approx(sum(planned.rate_bps for planned in plan.trees))
-    assert 0 < pruned.value <= all_of_them.value * (1 + 1e-9)
+    plans = [METHODS["aro"].plan(problem)]
+    for alpha in (1.0, 0.3):
+        plans.append(METHODS["aro-app"].plan(problem, AcceleratedOptions(time_limit_s=5, levels=1000, alpha=alpha)))
+    best, all_of_them, pruned = (sum(planned.rate_bps for planned in plan.trees) for plan in plans)
+    assert best * 0.99 < all_of_them <= best * (1 + 1e-9)
+    assert 0 < pruned <= all_of_them * (1 + 1e-9)
 
 
 def test_any_planner_is_a_scheme() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 from aro_cases import CLOS, LEAF_SPINES, UNIT, best_value_bps, random_problem, worth_of_plan
@@ -16,7 +16,10 @@ from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.plan import Plan, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.accelerations import (
+    PRINTED,
+    SEARCH,
     VARIANTS,
+    AcceleratedOptions,
     LiteralOptions,
     check_rates,
     excluding,
@@ -59,7 +62,7 @@ PROBLEMS = ONE_TASK | SEVERAL
 
 
 def planned(problem: Problem, variant: str = "aro-raw", **options: object) -> Plan:
-    return METHODS[variant].plan(problem, LiteralOptions(**options))  # type: ignore[arg-type]
+    return METHODS[variant].plan(problem, AcceleratedOptions(**options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", [long_unless(n % 2 == 0, name) for n, name in enumerate(PROBLEMS)])
@@ -132,10 +135,20 @@ def test_a_job_that_has_no_rate_yet_needs_time_not_levels() -> None:
 def test_the_other_variants_are_no_better_and_claim_nothing(name: str) -> None:
     problem = PROBLEMS[name]
     best = worth_of_plan(problem, planned(problem, "aro-qsr", levels=40))
-    for variant in ("aro-acc", "aro-app", "aro-sro"):
-        plan = planned(problem, variant, levels=40)
+    step = max(problem.fabric.capacities_bps[link] for graph in task_graphs(problem) for link in graph.links) / 40
+    for variant, model in product(("aro-acc", "aro-app", "aro-sro"), (SEARCH, PRINTED)):
+        plan = planned(problem, variant, levels=40, model=model)
         assert worth_of_plan(problem, plan) <= best * (1 + EXACT)
+        assert all(each.rate_bps / step == pytest.approx(round(each.rate_bps / step)) for each in plan.trees)
         assert (plan.outcome.status, plan.outcome.gap) == ("heuristic", None)
+
+
+@pytest.mark.parametrize("name", [name for name in ONE_TASK if int(name.split()[1]) % 5 != 4][::6])
+def test_a_single_tasks_search_is_the_printed_model_after_app(name: str) -> None:
+    search, printed = (
+        planned(ONE_TASK[name], "aro-app", model=model, alpha=0.5).trees[0].rate_bps for model in (SEARCH, PRINTED)
+    )
+    assert search == pytest.approx(printed)
 
 
 def test_app_loses_where_every_aggregator_is_needed() -> None:
