@@ -118,8 +118,8 @@ class Collective:
 class SolverOutcome:
     """The origin and the proven quality of a plan. The status is optimal, feasible (with a `gap`), or heuristic.
 
-    `gap` is relative to the objective of the method: 1 / rate for one task, the weighted sum of the rates for several
-    tasks (ARO's Eqs. (2) and (3)).
+    `gap` says by how much at most a better plan is better, relative to this plan, in the method's objective: the rate
+    of one task, the weighted sum of the rates of several (ARO's Eqs. (2) and (3)).
     """
 
     status: str

@@ -10,12 +10,13 @@ from itertools import chain, combinations
 from math import inf
 
 from inakit.planner.core.loads import aggregated_flows, flow_counts, summed_flows
-from inakit.planner.core.plan import OPTIMAL, AggregationTree
+from inakit.planner.core.plan import AggregationTree
 from inakit.planner.core.slots import Resource, most_children, resource_bps
 from inakit.planner.methods.aro.bisection import Steps, least_t
+from inakit.planner.methods.aro.box_model import BoxModel
 from inakit.planner.methods.aro.leaf_spine import LeafSpine, SpineChoice, Spines
-from inakit.planner.methods.aro.rate_objective import Worth
-from inakit.planner.methods.aro.reduced_network import ReducedGraph, ReducedNetwork, access_links, result_columns
+from inakit.planner.methods.aro.rate_objective import Box, Worth
+from inakit.planner.methods.aro.reduced_network import ReducedGraph, ReducedNetwork, access_links
 from inakit.planner.methods.aro.task_graphs import Task
 from inakit.planner.solvers import LinearProgram, Term
 from inakit.planner.trees.from_paths import sums_of, tree_from_paths
@@ -295,65 +296,9 @@ def rate_bound(task: LeafSpine) -> float:
 
 
 def relax(ground: Ground, net: ReducedNetwork) -> float:
-    """An upper bound on the worth of any forest: the optimum of a linear program."""
-    program = LinearProgram()
-    loads: dict[DirectedLink, list[Term]] = defaultdict(list)
-    rates = []
-    for graph in net.graphs:
-        rates.append(program.variable(0, inf))
-        for link, column in add_trees(program, net, graph, rates[-1]).items():
-            loads[link].append((1, column))
-    for link, terms in loads.items():
-        program.at_most(terms, net.width(link) * ground.capacity_bps(link) / ground.unit)
-    ground.worth.add_objective(program, rates, ground.unit)
-    solution = program.solve()
-    if solution.status != OPTIMAL:
-        raise SolverError(f"the relaxation of tree packing has no best rates: the solver reports {solution.status}")
-    return solution.objective * ground.unit
-
-
-def add_trees(program: LinearProgram, net: ReducedNetwork, graph: ReducedGraph, rate: int) -> dict[DirectedLink, int]:
-    """Add a task's flows, and its results if the network has them, to the program; return their columns by link.
-
-    Workers' own links carry the rate.
-    """
-    most = most_flows(net, graph)
-    y = {link: program.variable(0, inf) for link in graph.links}
-    x = {inp: program.variable(0, inf) for inp in graph.entering}
-    for inp, entering in graph.entering.items():
-        program.row([(1, x[inp]), (-net.size(inp[0]) * most_sums(net, graph, inp[0]), rate)], -inf, 0)  # (6)
-        if graph.local[inp]:
-            program.at_least([(1, x[inp]), (-1, rate)], 0)
-        children = most_children(net.fabric, inp[0])
-        for link in entering:
-            program.at_most([(1, y[link]), (-min(most[link[0]], children), x[inp])], 0)  # (7)
-        program.at_most([*total(y, entering), (graph.local[inp], rate), (-children, x[inp])], 0)
-    for z in graph.aggregating:
-        handed: list[Term] = [(1, column) for inp, column in x.items() if inp[0] == z]  # (8)
-        program.equal([*handed, *total(y, graph.out_of[z], -1)], 0)  # (9)
-    for z in graph.common:
-        received = [*total(y, graph.into.get(z, [])), (float(graph.starting[z]), rate)]
-        program.equal([*received, *total(y, graph.out_of[z], -1)], 0)  # (9)
-    return y | result_columns(program, net, graph, y, rate=rate) if net.results else y
-
-
-def total(y: Mapping[DirectedLink, int], links: Iterable[DirectedLink], sign: float = 1) -> list[Term]:
-    """The terms of y on these links, with a sign."""
-    return [(sign, y[link]) for link in links]
-
-
-def most_flows(net: ReducedNetwork, graph: ReducedGraph) -> dict[str, int]:
-    """The most flows that leave each node: those of its INPs, or all that enter a common switch."""
-    inps = Counter({z: n * most_sums(net, graph, z) for z, n in Counter(z for z, _ in graph.entering).items()})
-    most: dict[str, int] = {}
-
-    def count(node: str) -> int:
-        if node not in most:
-            entering = graph.starting[node] + sum(count(u) for u, _ in graph.into.get(node, ()))
-            most[node] = inps[node] * net.size(node) or min(len(graph.task.job.workers), entering)
-        return most[node]
-
-    return {node: count(node) for node in graph.out_of}
+    """An upper bound on the worth of any forest, whose tasks have at most the rate of a link."""
+    none, high = (0.0,) * len(net.graphs), (ground.unit,) * len(net.graphs)
+    return BoxModel.of(net, ground.worth, Box(none, high)).relax()[1]
 
 
 def most_sums(net: ReducedNetwork, graph: ReducedGraph, switch: str) -> int:

@@ -143,6 +143,9 @@ KINDS: dict[str, Callable[[Draw], Problem]] = {
     "chips": lambda draw: problem_on(
         draw, with_chip_as_wired(some_ina(draw, uneven_pipelines(draw, draw.choice(SMALL))), chip(draw))
     ),
+    "chips and servers": lambda draw: problem_on(
+        draw, with_chip_as_wired(some_ina(draw, draw.choice(SMALL[:4])), chip(draw)), servers=2, workers=3
+    ),
     "summing rates": lambda draw: problem_on(
         draw,
         with_aggregators(some_ina(draw, draw.choice(SMALL)), rate_bps=draw.choice([0.6, 1.5, 2.5]) * UNIT),
@@ -233,11 +236,11 @@ CLAIMS: dict[str, Claim] = {
         idleness,
         lambda problem: -least_utilisation_s(problem, switches=4),
         always=True,
-        without=("many flows", "chips"),  # it ignores the bits of a slot
+        without=("many flows", "chips", "chips and servers"),  # it ignores the bits of a slot
     ),
 }
-FOUND: frozenset[tuple[str, str]] = frozenset()
-"""Planners and kinds with a claim that is known to be wrong."""
+FOUND = {("inart-raw", "chips and servers", 41)}
+"""Planners, kinds and seeds with a claim that is known to be wrong."""
 SHORT, LONG = range(2), range(2, 42)
 
 best_of = cache(lambda claim, kind, seed: claim.best(problem_of(kind, seed)))
@@ -253,17 +256,14 @@ def cases(seeds: range) -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "kind", "seeds"), [*cases(SHORT), *cases(LONG)])
-def test_no_plan_of_its_kind_is_better_than_a_planner_says(
-    request: pytest.FixtureRequest, name: str, kind: str, seeds: range
-) -> None:
-    if (name, kind) in FOUND:
-        request.applymarker(pytest.mark.xfail(strict=True))
-    wrong = [
-        (seed, why)
+def test_no_plan_of_its_kind_is_better_than_a_planner_says(name: str, kind: str, seeds: range) -> None:
+    wrong = {
+        seed: why
         for seed in seeds
         for why in wrong_claims(name, kind, seed, QUICKEST.get(name, Options(time_limit_s=5)))
-    ]
-    assert not wrong, f"{name} on {kind}: {wrong}"
+    }
+    known = {seed for seed in seeds if (name, kind, seed) in FOUND}
+    assert wrong.keys() == known, f"{name} on {kind}: {wrong}"
 
 
 def wrong_claims(name: str, kind: str, seed: int, options: Options) -> Iterator[str]:
@@ -295,15 +295,10 @@ def test_a_planner_without_a_claim_proves_nothing(name: str) -> None:
 
 # -- A gap that is asked for.
 
-GAPS_FOUND = ("aro", "aro-raw")
-"""Planners whose stated gap is known to be too small."""
-
 
 @pytest.mark.parametrize("name", ["aro", "aro-raw", "forest", "forest-any", "inarouting-opt"])
-def test_a_stated_gap_is_one_of_the_rate(request: pytest.FixtureRequest, name: str) -> None:
+def test_a_stated_gap_is_one_of_the_rate(name: str) -> None:
     """Planners that may end early say by how much at most a better plan is better."""
-    if name in GAPS_FOUND:
-        request.applymarker(pytest.mark.xfail(strict=True))
     wrong = [
         (seed, gap, why)
         for seed in (2, 3, 6, 18, 26)

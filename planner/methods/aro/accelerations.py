@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import floor
+from math import floor, inf
 from typing import ClassVar
 
 import pulp
@@ -21,7 +21,14 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import limits_summing
 from inakit.planner.methods.aro.bisection import ROUNDING
 from inakit.planner.methods.aro.one_task import best_routing, generate_routes
-from inakit.planner.methods.aro.printed_model import Form, PrintedModel, build, highest_capacity_bps, task_graphs
+from inakit.planner.methods.aro.printed_model import (
+    Form,
+    OneRate,
+    PrintedModel,
+    build,
+    highest_capacity_bps,
+    task_graphs,
+)
 from inakit.planner.methods.aro.rate_objective import Rates, Worth
 from inakit.planner.methods.aro.several_tasks import searched, with_best_rates, worker_paths
 from inakit.planner.methods.aro.task_graphs import TaskGraph, TaskKey, reached, tasks_of
@@ -220,8 +227,13 @@ def optimise(problem: Problem, variant: Variant, options: LiteralOptions) -> tup
 def solve_literal(aro: PrintedModel, options: SolverOptions) -> SolverOutcome:
     """Solve the model, then solve it again with all integers fixed, so that rates are exact for the flows that were
     found.
+
+    The gap is one of the rates: where the model minimises t = 1 / r, its own gap g allows a rate of r / (1 - g).
     """
-    outcome = solve(aro.model, options)
+    inverse = isinstance(aro.rates, OneRate)
+    outcome = solve(aro.model, replace(options, gap=options.gap / (1 + options.gap)) if inverse else options)
+    if inverse and outcome.gap:
+        outcome = replace(outcome, gap=outcome.gap / (1 - outcome.gap) if outcome.gap < 1 else inf)
     for variable in aro.model.variables():
         if variable.cat == pulp.LpInteger:
             variable.lowBound = variable.upBound = round(variable.varValue)

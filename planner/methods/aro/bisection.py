@@ -29,8 +29,8 @@ class Least(Generic[SolutionT]):
 
     @property
     def gap(self) -> float:
-        """The relative gap, 0 where `t` is proven to be the least."""
-        return max(0.0, 1 - self.bound / self.t)
+        """The relative gap of the rate 1 / t, 0 where `t` is proven to be the least."""
+        return max(0.0, self.t / self.bound - 1)
 
 
 def flows_within(capacity: float, t: float) -> int:
@@ -62,7 +62,8 @@ def least_t(
     gap: float = 0.0,
     known: Least[SolutionT] | None = None,
 ) -> Least[SolutionT] | None:
-    """The least step from `lowest` on with a solution, or one within `gap` of it; None if `highest` has none.
+    """The least step from `lowest` on with a solution, or one whose rate is within `gap` of its rate; None if `highest`
+    has none.
 
     `fits` returns a solution at t, or None if there is none. If it gives up with a `SolverError`, the search continues
     above that t and the bound stays below; the search raises this error if no other t has a solution. `known` is an
@@ -91,7 +92,7 @@ def least_t(
             low = steps.above(t)
         if best is None and t >= highest:
             break
-        if best and (low >= best[1] * (1 - ROUNDING) or 1 - bound / best[1] <= gap):
+        if best and (low >= best[1] * (1 - ROUNDING) or best[1] / bound - 1 <= gap):
             return Least(*best, bound)
         t = following()
     if failure is not None:

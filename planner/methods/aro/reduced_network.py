@@ -18,6 +18,7 @@ from math import ceil, inf
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.aro.task_graphs import Task, grouped
 from inakit.planner.solvers import LinearProgram, Term
+from inakit.planner.trees.from_paths import sums_of
 from inakit.planner.trees.unfolding import unfold
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
@@ -28,7 +29,8 @@ class ReducedGraph:
 
     `links` are the links that flows can use; `starting[z]` counts the workers' flows that begin in common switch z;
     `entering[inp]` lists the links into an INP, and `local[inp]` counts the workers that send to it directly.
-    `both_roles` are the links of workers that are also PSs of other tasks, where results meet gradients.
+    `most_flows[z]` is the maximum number of flows that leave a node: the sums of its INPs, or all flows into a common
+    switch. `both_roles` are the links of workers that are also PSs of other tasks, where results meet gradients.
     """
 
     task: Task
@@ -36,6 +38,7 @@ class ReducedGraph:
     starting: Counter[str]
     local: Counter[Inp]
     entering: dict[Inp, tuple[DirectedLink, ...]]
+    most_flows: Mapping[str, int]
     both_roles: tuple[DirectedLink, ...] = ()
 
     @cached_property
@@ -58,13 +61,6 @@ class ReducedGraph:
     def common(self) -> list[str]:
         known = {*self.aggregating, self.task.server}
         return [z for z in dict.fromkeys((*self.starting, *self.into)) if z not in known]
-
-    @cached_property
-    def begun(self) -> dict[str, int]:
-        """The maximum number of flows that can leave each node; a ToR sends only those of its own workers."""
-        local = Counter(switch for switch, _ in self.local)
-        workers = len(self.task.job.workers)
-        return {node: workers if node in self.into else self.starting[node] or local[node] for node in self.out_of}
 
 
 @dataclass(frozen=True)
@@ -211,8 +207,23 @@ def reduce_task(
         if tor in sums:
             local[tor, fabric.ingress_pipeline(tor, worker)] += 1
     inps = {inp: tuple(entering[inp]) for inp in dict.fromkeys((*local, *entering))}
+    starting = Counter(tor for tor in tors if tor not in sums)
+    into, sizes = grouped(links, 1), Counter(first.values())
+    most: dict[str, int] = {}
+
+    def arriving(count: int, links: Iterable[DirectedLink]) -> int:
+        return min(len(tors), count + sum(leaving(u) for u, _ in links))
+
+    def leaving(node: str) -> int:
+        if node not in most:
+            own = [inp for inp in inps if inp[0] == node]
+            made = (sums_of(arriving(local[inp], inps[inp]), most_children(fabric, node)) for inp in own)
+            most[node] = max(1, sizes[node]) * sum(made) if own else arriving(starting[node], into[node])
+        return min(len(tors), most[node])
+
+    most_flows = {node: leaving(node) for node in grouped(links, 0)}
     both_roles = tuple((worker, tor) for worker, tor in zip(task.job.workers, tors, strict=True) if worker in servers)
-    return ReducedGraph(task, tuple(links), Counter(tor for tor in tors if tor not in sums), local, inps, both_roles)
+    return ReducedGraph(task, tuple(links), starting, local, inps, most_flows, both_roles)
 
 
 def access_links(fabric: Fabric, tasks: Sequence[Task], *, results: bool = False) -> dict[tuple[int, ...], float]:

@@ -383,11 +383,11 @@ def most_flows(
 
     `into` names the class that contains this switch.
     """
-    begun = graph.begun[link[0]]
+    most = graph.most_flows[link[0]]
     if rate == 0:
-        return begun
+        return most
     width = net.width(link) // (1 if into is None else net.size(into))
-    return min(begun, width * whole(net.fabric.capacities_bps[link], rate))
+    return min(most, width * whole(net.fabric.capacities_bps[link], rate))
 
 
 def whole(capacity: float, rate: float) -> int:

@@ -18,8 +18,9 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.several_tasks import several
 from inakit.planner.registry import METHODS
+from inakit.topo.fabric.fabric import Chip
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
-from inakit.topo.fabric.variations import with_ina, with_pipelines
+from inakit.topo.fabric.variations import with_chip_as_wired, with_ina, with_pipelines
 
 EXACT = 1e-6
 
@@ -213,3 +214,12 @@ def test_another_solver_finds_the_same_optimum() -> None:
     by_cbc = METHODS["aro"].plan(asked, Options(solver="cbc"))
     assert by_cbc.outcome.solver == "cbc"
     assert worth_of_plan(asked, by_cbc) == pytest.approx(worth_of_plan(asked, METHODS["aro"].plan(asked)), rel=1e-4)
+
+
+def test_a_tor_sends_a_flow_for_each_of_its_sums() -> None:
+    """Slots sum two flows each, so the three workers of a pipeline leave their ToR as two flows, on the only uplink."""
+    chip = Chip("narrow", 64, 4096, 2, 1, 4096, 4096)
+    asked = single(with_chip_as_wired(leaf_spine(2, 1, 3), chip), ["h1", "h2", "h3"], "h4", "h5")
+    plan = METHODS["aro"].plan(asked)
+    assert plan.outcome.status == "optimal"
+    assert sum(each.rate_bps for each in plan.trees) == pytest.approx(10e6)
