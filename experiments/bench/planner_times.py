@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import mean, median
 from typing import TypeVar
 
@@ -28,7 +29,7 @@ from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_capacity, with_ina, with_pipelines
 from inakit.traffic.wire.packet_format import FRAGMENT
 
-Case = TypeVar("Case", "OneTask", "SeveralTasks")
+Case = TypeVar("Case", "OneTask", "SeveralTasks", "OverTime")
 Found = TypeVar("Found")
 
 
@@ -37,7 +38,7 @@ class Draw:
     """One seed of the case in row `row` of the table."""
 
     row: int
-    case: OneTask | SeveralTasks
+    case: OneTask | SeveralTasks | OverTime
     seed: int
 
     def __str__(self) -> str:
@@ -326,3 +327,102 @@ def several_tasks_cells(case: SeveralTasks, trials: Sequence[TasksTiming]) -> li
         f"{median(trial.share(literal) for trial, literal in both):.0%}" if both else "-",
         f"{median(literal.seconds / trial.full.seconds for trial, literal in both):.0f}" if both else "-",
     ]
+
+
+# -- The plans that several tasks have after a short time, by `aro` and by HiGHS on the paper's model.
+
+LIMITS_S = (1.0, 2.0, 5.0, 10.0)
+OVER_TIME = ("aro", "aro-raw", "panama")
+
+
+@dataclass(frozen=True)
+class OverTime:
+    """Random jobs on a fabric with INA on 30 % of the switches and four pipelines: `jobs` jobs with `servers` PSs each.
+
+    Every job has `workers` random workers of its own.
+    """
+
+    name: str
+    fabric: Callable[[], Fabric]
+    jobs: int
+    servers: int
+    workers: int
+
+    def problem(self, seed: int) -> Problem:
+        draw = random.Random(seed)
+        fabric = with_ina(with_pipelines(self.fabric(), PIPELINES), share=0.3, seed=seed)
+        hosts = draw.sample([host.name for host in fabric.hosts], self.jobs * (self.servers + self.workers))
+        each = self.servers + self.workers
+        parts = [hosts[k * each : (k + 1) * each] for k in range(self.jobs)]
+        jobs = (
+            Job(k, tuple(part[self.servers :]), tuple(part[: self.servers]), GRADIENT_BYTES)
+            for k, part in enumerate(parts, 1)
+        )
+        return Problem(fabric, tuple(jobs), FRAGMENT)
+
+
+CASES_OVER_TIME = (
+    OverTime("fat-tree 4, 1 job, 4 PSs", lambda: fat_tree(4), 1, 4, 6),
+    OverTime("fat-tree 4, 2 jobs, 2 PSs each", lambda: fat_tree(4), 2, 2, 5),
+    OverTime("leaf-spine 8x8, 1 job, 4 PSs", lambda: leaf_spine(8, 8, 8), 1, 4, 20),
+    OverTime("leaf-spine 8x8, 5 jobs", lambda: leaf_spine(8, 8, 8), 5, 1, 10),
+    OverTime("fat-tree 8, 1 job, 4 PSs", lambda: fat_tree(8), 1, 4, 40),
+    OverTime("fat-tree 8, 2 jobs, 2 PSs each", lambda: fat_tree(8), 2, 2, 40),
+    OverTime("fat-tree 8, 5 jobs", lambda: fat_tree(8), 5, 1, 20),
+)
+
+
+@dataclass(frozen=True)
+class PlansOverTime:
+    """The worth in bit/s, Eq. (2) or (3), of every planner's plan by its time limit, 0 without a plan; aro's gaps."""
+
+    worths_bps: dict[str, tuple[float, ...]]
+    gaps: tuple[float, ...]
+
+    def shares(self, name: str) -> list[float]:
+        """The worths of a planner's plans as shares of the best of all plans."""
+        best = max(map(max, self.worths_bps.values()))
+        return [worth / best for worth in self.worths_bps[name]]
+
+
+def plans_over_time(case: OverTime, seed: int) -> PlansOverTime:
+    """Plan one problem by every planner with each time limit."""
+    problem = case.problem(seed)
+
+    def plan(name: str, limit_s: float) -> Plan | None:
+        return timed(lambda: METHODS[name].plan(problem, Options(time_limit_s=limit_s))).plan
+
+    made = {name: [plan(name, limit_s) for limit_s in LIMITS_S] for name in OVER_TIME}
+    worths = {name: tuple(worth_bps(problem, each) for each in plans) for name, plans in made.items()}
+    return PlansOverTime(worths, tuple((each.outcome.gap or 0.0) if each else inf for each in made["aro"]))
+
+
+def over_time_cells(_: OverTime, draws: Sequence[PlansOverTime]) -> list[str]:
+    """A case's row: shares of the best plan after each time limit, the means of all draws; and gaps of `aro`, means."""
+    shares = [[mean(times) for times in zip(*(draw.shares(name) for draw in draws), strict=True)] for name in OVER_TIME]
+    lower = sum(
+        ours < theirs * (1 - 1e-6)
+        for draw in draws
+        for ours, theirs in zip(draw.worths_bps["aro"], draw.worths_bps["aro-raw"], strict=True)
+    )
+    gaps = [mean(times) for times in zip(*(draw.gaps for draw in draws), strict=True)]
+    return [*(" ".join(f"{part:.0%}" for part in row) for row in [*shares, gaps]), str(lower)]
+
+
+def bench_over_time(console: Console, *, quick: bool = False, cases: Sequence[OverTime] = CASES_OVER_TIME) -> bool:
+    """Plan every case with each time limit, and print the table; `quick` takes one seed. Whether no seed failed."""
+    limits = ", ".join(f"{limit_s:g}" for limit_s in LIMITS_S)
+    return measure_seeds(
+        cases,
+        lambda _: 1 if quick else 3,
+        plans_over_time,
+        lambda one: " ".join(f"{share:.0%}" for share in one.shares("aro")),
+        over_time_cells,
+        table_of(
+            "Plans of several tasks after a short time",
+            f"With time limits of {limits} s: the objective, Eq. (2) or (3), as a share of the best plan of all; the "
+            "gap that aro states; and how often its plan is below that of aro-raw.",
+            (*OVER_TIME, "gap of aro", "below aro-raw"),
+        ),
+        console,
+    )

@@ -7,8 +7,18 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from inakit.experiments.bench.planner_times import SeveralTasks, Timed, bench_several, trial, worth_bps
+from inakit.experiments.bench import planner_times
+from inakit.experiments.bench.planner_times import (
+    OverTime,
+    SeveralTasks,
+    Timed,
+    bench_over_time,
+    bench_several,
+    trial,
+    worth_bps,
+)
 from inakit.experiments.papers.aro.setting import AroSetting
+from inakit.topo.fabric.generators import leaf_spine
 
 SMALL = SeveralTasks("small", AroSetting(jobs=2, workers=8, leaves=4, share=0.5), seeds=3, literal=1)
 
@@ -39,3 +49,14 @@ def test_the_table_has_a_row_for_each_case() -> None:
     assert bench_several(console, quick=True, cases=[SMALL, SMALL])
     rows = [line.split()[1:4] for line in console.export_text().splitlines() if "│" in line]
     assert rows == [["small", "│", "2"]] * 2
+
+
+def test_plans_after_a_short_time_are_shares_of_the_best_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner_times, "LIMITS_S", (5.0, 10.0))
+    case = OverTime("small", lambda: leaf_spine(4, 2, 4), 1, 2, 4)
+    console = Console(file=StringIO(), width=200, record=True)
+    assert bench_over_time(console, quick=True, cases=[case])
+    row = [
+        cell.strip() for cell in console.export_text().split("small, seed 0")[-1].split("small")[-1].split("│")[1:-1]
+    ]
+    assert [*row[:2], *row[3:]] == ["100% 100%", "100% 100%", "0% 0%", "0"]
