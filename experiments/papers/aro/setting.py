@@ -70,8 +70,11 @@ class AroSetting:
         """The number of switches with INA, rounded down: the paper has 9 of 48 at 20 %."""
         return floor(2 * self.leaves * self.share + ROUNDING)
 
-    def problem(self, seed: int) -> Problem:
-        """The problem with INA switches and workers drawn by `seed`; leaves of PSs have INA, and count among them."""
+    def problem(self, seed: int, gradient_bytes: int = 4 * FRAGMENT.values) -> Problem:
+        """The problem with INA switches and workers drawn by `seed`; leaves of PSs have INA, and count among them.
+
+        A gradient has one fragment unless `gradient_bytes` is given.
+        """
         draw = random.Random(seed)
         bare = network(self.leaves, self.pipelines)
         servers = [f"h{HOSTS_PER_LEAF * i + 1}" for i in range(self.jobs * self.tasks)]
@@ -85,7 +88,7 @@ class AroSetting:
                 number + 1,
                 tuple(workers[number * self.workers : (number + 1) * self.workers]),
                 tuple(servers[number * self.tasks : (number + 1) * self.tasks]),
-                4 * FRAGMENT.values,
+                gradient_bytes,
             )
             for number in range(self.jobs)
         )
@@ -125,11 +128,14 @@ class Ask:
 
 @dataclass(frozen=True)
 class Found:
-    """Rates, the seconds of planning, and the proven relative gap to the optimum; 1 where nothing is proven."""
+    """Rates, the seconds of planning, the proven relative gap to the optimum (1 where nothing is proven), and the plan
+    with these rates, if there is one.
+    """
 
     rates_bps: RatesBps
     seconds: float
     gap: float = 1.0
+    plan: Plan | None = None
 
 
 Scheme = Callable[[Problem, Ask], Found]
@@ -173,16 +179,18 @@ def timed(plan: Callable[[], Plan]) -> Found:
     for each in made.trees:
         rates[each.job].append(each.rate_bps)
     gap = 1.0 if made.outcome.gap is None else made.outcome.gap
-    return Found(rates, time.monotonic() - started, gap)
+    return Found(rates, time.monotonic() - started, gap, made)
 
 
 def quantised(found: Found, levels: int) -> Found:
     """A single task's rate, rounded down to multiples of 1 / `levels` of a link; several tasks keep their rates."""
     if [len(rates) for rates in found.rates_bps.values()] != [1]:
         return found
+    ((job, (rate,)),) = found.rates_bps.items()
     step = CAPACITY_BPS / levels
-    rates = {job: [floor(rate / step * (1 + ROUNDING)) * step for rate in own] for job, own in found.rates_bps.items()}
-    return replace(found, rates_bps=rates)
+    level = floor(rate / step * (1 + ROUNDING)) * step
+    plan = found.plan and found.plan.with_rates_times(level / rate)
+    return replace(found, rates_bps={job: [level]}, plan=plan)
 
 
 EXACT = "ARO"
@@ -211,22 +219,24 @@ def scheme_of(name: str) -> Scheme:
 
 
 def measure(trial: Trial) -> Result:
-    """Measure a trial: a scheme's rates in bit/s, seconds and gap in a setting, which `seed` draws.
-
-    The least rate is 0 where a task has none.
-    """
-    setting = AroSetting(**{key: trial[key] for key in AroSetting.__dataclass_fields__})  # type: ignore[arg-type]
-    ask = Ask(**{key: trial[key] for key in Ask.__dataclass_fields__ if key in trial})  # type: ignore[arg-type]
+    """Measure a trial: a scheme's rates in bit/s, seconds and gap in a setting, which `seed` draws."""
+    setting, ask = asked(trial)
     found = scheme_of(str(trial["scheme"]))(setting.problem(ask.seed), ask)
-    jobs = [sum(rates) for rates in found.rates_bps.values()]
-    missing = setting.tasks * setting.jobs - sum(map(len, found.rates_bps.values()))
-    return {
-        "least_bps": 0.0 if missing else min(map(min, found.rates_bps.values())),
-        "least_job_bps": min(jobs),
-        "total_bps": sum(jobs),
-        "seconds": found.seconds,
-        "gap": found.gap,
-    }
+    return {**throughputs(setting, found.rates_bps), "seconds": found.seconds, "gap": found.gap}
+
+
+def asked(trial: Trial) -> tuple[AroSetting, Ask]:
+    """The setting and the parameters of a trial."""
+    setting = AroSetting(**{key: trial[key] for key in AroSetting.__dataclass_fields__})  # type: ignore[arg-type]
+    return setting, Ask(**{key: trial[key] for key in Ask.__dataclass_fields__ if key in trial})  # type: ignore[arg-type]
+
+
+def throughputs(setting: AroSetting, rates_bps: RatesBps) -> dict[str, float]:
+    """The least rate of a task, which is 0 where a task has none, the least of a job, and the total, in bit/s."""
+    jobs = [sum(rates) for rates in rates_bps.values()]
+    missing = setting.tasks * setting.jobs - sum(map(len, rates_bps.values()))
+    least = 0.0 if missing else min(map(min, rates_bps.values()))
+    return {"least_bps": least, "least_job_bps": min(jobs), "total_bps": sum(jobs)}
 
 
 SEEDS = (30, 2)

@@ -53,7 +53,8 @@ class EmulatedRun:
     """One run of a figure. `setting` is its place in the figure, as the run's record keeps it.
 
     `interferences` disturb the run on purpose. `queue_packets` is the length of every link's queue. `emulate` replaces
-    the default run, a network of the problem's fabric with the plan's entries. `gradients` are random unless given.
+    the default run, a network of the problem's fabric with the plan's entries. `gradients` are random unless given. A
+    `mode` is reliable or replay, which sends gradients alone.
     """
 
     name: str
@@ -65,11 +66,12 @@ class EmulatedRun:
     queue_packets: int | None = None
     emulate: Callable[[EmulatedRun, World, RunFolder, Progress], Outcome] | None = None
     gradients: Gradients | None = None
+    mode: str = "reliable"
 
     @cached_property
     def prepared(self) -> Prepared:
         """The plan with its prediction and its entries."""
-        return Prepared(self.problem, self.plan)
+        return Prepared(self.problem, self.plan, self.mode)
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,7 @@ def new_record(runs: Sequence[EmulatedRun], world: World, scale: float) -> RunRe
         runs[0].problem,
         scale=scale,
         world=world.name,
-        mode="reliable",
+        mode=runs[0].mode,
         seed=0,
         configuration=Configuration(runs={run.name: dict(run.setting) for run in runs}),
         planners={run.name: PlanRecord(planned=planned_figures(run.prepared.prediction)) for run in runs},

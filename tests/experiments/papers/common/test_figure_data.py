@@ -170,6 +170,15 @@ def test_goats_training_leaves_a_csv(
     assert_csv_is_what_is_drawn(tmp_path / f"goat-{name}.csv", saved[-1][0])
 
 
+@pytest.mark.parametrize("name", ["fig7", "fig8", "fig9", "fig10"])
+def test_aros_figures_by_packets_leave_a_csv(
+    name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path
+) -> None:
+    FIGURES["aro"][f"{name}-emulated"].run(Console(file=StringIO(), width=160), Request(tmp_path, quick=True))
+    assert all(panel.planned for panel in saved[-1][1])
+    assert_csv_is_what_is_drawn(tmp_path / f"aro-{name}-emulated-virtual.csv", saved[-1][0])
+
+
 @pytest.mark.parametrize("name", ["fig2", "fig8", "fig11"])
 def test_inarts_runs_leave_a_csv(name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
     FIGURES["inart"][f"{name}-emulated"].run(Console(file=StringIO(), width=160), Request(tmp_path, switch="fast"))

@@ -31,6 +31,7 @@ from inakit.planner.registry import METHODS
 TAKES_PART = ["aro fig7", "aro fig8", "aro fig9", "aro fig10", "atro fig3", "atro fig4", "atro fig5"]
 TAKES_PART += [f"goat fig{number}" for number in (10, 11, 12, 13)]
 TAKES_PART += [f"inart fig{number}" for number in (8, 9, 10, 11, 12, 13)] + ["inart unequal"]
+BY_PACKETS = [f"aro fig{number}-emulated" for number in (7, 8, 9, 10)]
 LEFT_OUT = ["aro fig11", "aro fig12", "aro fig13", "inart fig1", "inart overloads"]
 LEFT_OUT += ["goat fig2", "goat theorems", "goat readings", "atro readings"]
 LEFT_OUT += [
@@ -65,7 +66,7 @@ def shown(figure: str, at: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[set[s
     return methods, console.file.getvalue()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("figure", TAKES_PART)
+@pytest.mark.parametrize("figure", [*TAKES_PART, *BY_PACKETS])
 def test_it_takes_part(figure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     methods, _ = shown(figure, tmp_path, monkeypatch)
     assert NAME in methods

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from tolerance import assert_within
 
-from inakit.experiments.papers.aro import emulated as by_packets
-from inakit.experiments.papers.aro.setting import CAPACITY_BPS, LEVELS, SCHEMES, SJST, Ask
-from inakit.experiments.papers.common.emulated_figure import run_plans
 from inakit.experiments.papers.common.figure_registry import Request, find_figure
 from inakit.experiments.papers.inart import emulated as inart_emulated
 from inakit.experiments.papers.inart.setting import LBMM, MODELS
@@ -21,7 +15,6 @@ from inakit.experiments.papers.p4inc_aoi import testbed as aoi_testbed
 from inakit.experiments.papers.p4inc_aoi.testbed import TESTBED
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import QUEUE_PACKETS
-from inakit.traffic.wire.packet_format import FRAGMENT
 
 pytestmark = pytest.mark.compiler
 
@@ -29,26 +22,6 @@ pytestmark = pytest.mark.compiler
 def virtual(at: Path) -> Request:
     """A quick request in virtual time."""
     return Request(at, quick=True, switch="virtual")
-
-
-def test_aros_network_has_links_of_100_gbit(tmp_path: Path) -> None:
-    setting = replace(SJST, leaves=4, workers=30)
-    problem, plans = by_packets.planned(setting, 100 * 4 * FRAGMENT.values)
-    chosen = {name: plans[name] for name in ("ARO", "AggTree")}
-    console = Console(file=StringIO(), width=120)
-    rows, verdict = run_plans("aro", {"small": (problem, chosen)}, console, virtual(tmp_path))
-    assert verdict == "VALID"
-    for row in rows:
-        assert_within(row.measured_bps, plans[row.planner].trees[0].rate_bps, 0.01, row.planner, "bit/s")
-        assert 1e9 < row.measured_bps < CAPACITY_BPS
-    assert "sending rate (Gbit/s)" in console.file.getvalue()  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("scheme", ["ARO", "ARO-ACC"])
-def test_a_schemes_plan_has_the_rate_of_the_simulated_figure(scheme: str) -> None:
-    (rate,) = SCHEMES[scheme](SJST.problem(0), Ask()).rates_bps[1]
-    (planned,) = by_packets.planned(SJST, 256)[1][scheme].trees
-    assert 0 <= planned.rate_bps - rate < CAPACITY_BPS / LEVELS
 
 
 @pytest.mark.parametrize(("scale", "times"), [(None, 1), (1 / 100, 10), (1, 1000)])

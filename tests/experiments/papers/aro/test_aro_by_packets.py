@@ -1,0 +1,100 @@
+"""ARO's Figures 7 to 10 by packets, on a small network: rates are the simulated figures', with and without results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from inakit.experiments.papers.aro import effectiveness, emulated
+from inakit.experiments.papers.aro.emulated import ByPackets, rates_as_planned, run_trial
+from inakit.experiments.papers.aro.setting import CAPACITY_BPS, SCHEMES, AroSetting, Ask, measure
+from inakit.experiments.papers.common.figure_engine import Findings, Part
+from inakit.experiments.papers.common.figure_registry import Request
+from inakit.experiments.papers.common.sweep import Result, Trial
+from inakit.traffic.measure.verdict import Verdict
+
+LITTLE = AroSetting(workers=30, leaves=5, share=0.7)
+SEVERAL = replace(LITTLE, jobs=2, tasks=2, workers=12)
+
+
+def trial(setting: AroSetting, scheme: str, seed: int = 0) -> Trial:
+    return {**asdict(setting), "scheme": scheme, "seed": seed}
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("setting", [LITTLE, SEVERAL], ids=["one task", "two jobs of two tasks"])
+@pytest.mark.parametrize("scheme", ["ARO", "ARO-ACC", "RANDOM", "GRID", "AggTree"])
+def test_a_scheme_sends_at_the_rates_of_the_simulated_figure(scheme: str, setting: AroSetting, tmp_path: Path) -> None:
+    found, simulated = run_trial(trial(setting, scheme), "virtual", tmp_path), measure(trial(setting, scheme))
+    assert found["verdict"] == "VALID"
+    for key in ("least_bps", "least_job_bps", "total_bps"):
+        assert found[f"planned_{key}"] == pytest.approx(simulated[key])
+        assert found[key] == pytest.approx(found[f"planned_{key}"], rel=0.02)
+        assert found[f"closed_{key}"] == pytest.approx(found[f"closed_planned_{key}"], rel=0.02)
+
+
+@pytest.mark.compiler
+def test_results_lower_the_rates_of_several_tasks_and_gradients_alone_keep_them(tmp_path: Path) -> None:
+    """The best routes of two jobs with two PSs each leave no room for results on their way back."""
+    found = run_trial(trial(SEVERAL, "ARO"), "virtual", tmp_path)
+    assert found["runs"] == 2
+    assert float(found["closed_total_bps"]) < 0.9 * float(found["total_bps"])
+    assert run_trial(trial(LITTLE, "ARO"), "virtual", tmp_path)["runs"] == 1
+
+
+@pytest.mark.parametrize("scheme", ["ARO", "ARO-ACC"])
+def test_the_plan_of_one_task_has_the_rounded_rate_of_the_figure(scheme: str) -> None:
+    found = SCHEMES[scheme](LITTLE.problem(0), Ask())
+    assert found.plan is not None
+    assert [found.plan.trees[0].rate_bps] == found.rates_bps[1]
+    assert found.rates_bps[1][0] % (CAPACITY_BPS / 100) == pytest.approx(0)
+
+
+def made_up(rate_bps: float, **other: float) -> Result:
+    rates = {f"{kind}{key}": 1e9 for kind in ("planned_", "closed_planned_", "closed_", "") for key in KEYS}
+    return {**rates, "total_bps": rate_bps, "gap": 0.0, "runs": 1, "verdict": "VALID", **other}
+
+
+KEYS = ("least_bps", "least_job_bps", "total_bps")
+
+
+@pytest.mark.parametrize(
+    ("result", "verdict"),
+    [
+        (made_up(1.04e9), "VALID"),
+        (made_up(0.94e9), Verdict.DIFFERS),
+        (made_up(1e9, closed_total_bps=0.94e9), Verdict.DIFFERS),
+        (made_up(1e9, gap=0.01), Verdict.UNPROVEN),
+    ],
+)
+def test_a_figure_is_valid_if_rates_are_planned_and_aros_are_proven(result: Result, verdict: str) -> None:
+    assert rates_as_planned(Findings({'{"scheme": "ARO"}': result}, Request(), 1), []) == verdict
+
+
+@pytest.mark.compiler
+def test_a_figure_shows_planned_beside_measured_and_judges_the_measured_rates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [replace(LITTLE, workers=12, tasks=number) for number in (1, 2, 3, 4)]
+    monkeypatch.setattr(effectiveness, "TASKS", tasks)
+    judged: list[Result] = []
+
+    def simulated(found: Findings) -> Iterator[Part]:
+        judged.extend(found.results.values())
+        yield from effectiveness.several(9, found)
+
+    figure = emulated.FIGURES["fig9-emulated"]
+    assert isinstance(figure, ByPackets)
+    console = Console(file=StringIO(), width=160)
+    assert replace(figure, simulated=simulated)(console, Request(tmp_path, quick=True)) in ("VALID", "CHANGED")
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "ARO, planned" in text
+    assert "ARO, results return, measured" in text
+    assert "RANDOM, results return" not in text
+    assert {int(result["runs"]) for result in judged} == {1, 2}
+    assert {path.suffix for path in tmp_path.glob("aro-fig9-emulated-virtual.*")} == {".csv", ".png", ".svg"}
