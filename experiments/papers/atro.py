@@ -9,27 +9,29 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from math import floor, inf
+from pathlib import Path
 from statistics import fmean, pstdev
 
 from rich.console import Console
 
 from inakit.experiments.papers.common import statements
 from inakit.experiments.papers.common.claims import read_ledger
-from inakit.experiments.papers.common.drawing import BARS, LINES, VIOLINS, Panel, Place
+from inakit.experiments.papers.common.drawing import BARS, LINES, VIOLINS, Place, Printed
 from inakit.experiments.papers.common.emulated_figure import (
-    EmulatedFigure,
+    GRADIENT_BYTES,
+    PLANNED,
+    ByPackets,
     EmulatedRun,
-    EmulatedRuns,
     Planned,
     bytes_of,
-    is_near,
+    run_alone,
     run_plans,
 )
-from inakit.experiments.papers.common.estimates import Estimate, estimate, means
+from inakit.experiments.papers.common.estimates import Estimate
 from inakit.experiments.papers.common.figure_engine import (
     Chart,
     Findings,
@@ -42,7 +44,6 @@ from inakit.experiments.papers.common.figure_engine import (
 from inakit.experiments.papers.common.figure_registry import COMPARES_VARIANTS, Request, Run, own_planners
 from inakit.experiments.papers.common.statements import Statement, beside_paper
 from inakit.experiments.papers.common.sweep import Result, Trial
-from inakit.experiments.worlds.registry import AUTO
 from inakit.planner.core.method import Design, Options
 from inakit.planner.core.plan import MOST_BITS, SolverOptions
 from inakit.planner.core.problem import Job, Problem
@@ -58,7 +59,7 @@ from inakit.planner.registry import METHODS
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina
-from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
+from inakit.traffic.measure.verdict import VALID, Verdict
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 CAPACITY_BPS = 100e9
@@ -333,64 +334,32 @@ def installable(trial: Trial, gradient_bytes: int) -> Design:
     return Design(problem, METHODS["aro" if name == ARO else name].plan(problem, Options(seed=seed)))
 
 
-@dataclass(frozen=True)
-class ByPackets:
-    """A figure's points by packets: every scheme's plan runs at the links' rates. `seeds`: full and quick."""
-
-    name: str
-    axis: str
-    points: Mapping[Place, Trial]
-    seeds: tuple[int, int]
-    paper: Mapping[str, Mapping[Place, float]]
-
-    def __call__(self, console: Console, request: Request) -> str:
-        """Run the figure in a world: in virtual time unless the request names another."""
-        figure = EmulatedFigure(f"atro-{self.name}-emulated", self.runs, self.show, rates_as_planned)
-        return figure(console, replace(request, switch="virtual" if request.switch == AUTO else request.switch))
-
-    def places(self, request: Request) -> list[Place]:
-        """The places; a quick request has the last one, and the first if there are several."""
-        every = list(self.points)
-        return list(dict.fromkeys((every[0], every[-1]))) if request.quick else every
-
-    def runs(self, request: Request) -> list[EmulatedRun]:
-        found = []
-        for place, (line, scheme) in product(self.places(request), all_lines().items()):
-            for trial in draws({**self.points[place], **scheme}, self.seeds[request.quick]):
-                planned = installable(trial, bytes_of(request))
-                name = "-".join(f"{line} {place} {trial['seed']}".replace(",", "").lower().split())
-                plan = with_headroom(planned.problem, planned.plan).plan
-                found.append(EmulatedRun(name, planned.problem, plan, {"line": line, "place": place}))
-        return found
-
-    def show(self, request: Request, done: EmulatedRuns) -> Iterator[Part]:
-        rates: dict[str, dict[Place, list[tuple[float, float]]]] = {line: {} for line in all_lines()}
-        for run, outcome in zip(done.runs, done.outcomes, strict=True):
-            pair = run.prepared.prediction.sending_rate_bps / 1e9, outcome.measured.sending_rate_bps / 1e9
-            rates[run.setting["line"]].setdefault(run.setting["place"], []).append(pair)
-        places = self.places(request)
-        planned, measured = (
-            {line: [estimate([pair[n] for pair in own[place]]) for place in places] for line, own in rates.items()}
-            for n in (0, 1)
-        )
-        heading = f"ATRO, Figure {self.name[3:]}, by packets (Gbit/s)"
-        yield statements.value_table(f"{heading}: measured", self.axis, places, means(measured))
-        yield statements.value_table(f"{heading}: planned", self.axis, places, means(planned))
-        farthest = max((m / p - 1 for own in rates.values() for pairs in own.values() for p, m in pairs), key=abs)
-        yield f"{len(done.runs)} runs; the measured rate farthest from the planned one is off by {farthest:+.2%}"
-        yield Picture([
-            Panel(LINES if len(places) > 1 else BARS, places, measured, self.axis, RATE.label,
-                  paper=self.paper, planned=means(planned), log="y")
-        ])  # fmt: skip
+def run_trial(trial: Trial, switch: str, results: Path) -> Result:
+    """Run the plan of a trial at the links' rates: planned and measured rates in bit/s."""
+    planned = installable(trial, GRADIENT_BYTES)
+    run = EmulatedRun("run", planned.problem, with_headroom(planned.problem, planned.plan).plan, trial)
+    outcome, folder = run_alone("atro-by-packets", run, switch, results)
+    return {
+        "rate_bps": outcome.measured.sending_rate_bps,
+        f"{PLANNED}rate_bps": run.prepared.prediction.sending_rate_bps,
+        "exact": int(bool(outcome.measured.exact)),
+        "verdict": outcome.verdict,
+        "folder": folder,
+    }
 
 
-def rates_as_planned(done: EmulatedRuns, _: list[Statement]) -> str:
-    """The worst verdict of the runs; DIFFERS if sums are wrong, or some rate is not the planned one."""
-    near = all(
-        outcome.measured.exact and is_near(outcome.measured.sending_rate_bps, run.prepared.prediction.sending_rate_bps)
-        for run, outcome in zip(done.runs, done.outcomes, strict=True)
-    )
-    return worst_of((done.verdict, VALID if near else Verdict.DIFFERS))
+def by_packets(
+    figure: str, axis: str, points: Mapping[Place, Trial], paper: Printed, seeds: tuple[int, int] = (3, 1)
+) -> ByPackets:
+    """A figure by packets; a quick request has its first and its last place."""
+
+    def charts(request: Request) -> list[Chart]:
+        every = list(points)
+        places = {place: points[place] for place in ((every[0], every[-1]) if request.quick else every)}
+        kind, heading = LINES if axis else BARS, f"ATRO, Figure {figure[3:]} (Gbit/s)"
+        return [Chart(RATE, places, all_lines(), axis, heading, "by packets", kind, "y", paper)]
+
+    return ByPackets("atro", f"{figure}-emulated", run_trial, charts, seeds, draws=draws)
 
 
 CLUSTER = SwitchCluster(aggregators=4, common=12, ports=6, workers=32, capacity_bps=2e6)
@@ -430,7 +399,7 @@ FIGURES: dict[str, Run] = {
     ),
     "studies": swept("studies", [OVER_WORKERS, OVER_AGGREGATORS], studies),
     "emulated": emulated,
-    "fig3-emulated": ByPackets("fig3", "", DEFAULT, (10, 1), {name: {"": value} for name, value in PRINTED.items()}),
-    "fig4-emulated": ByPackets("fig4", "workers", FEW_WORKERS, (3, 1), {ATRO: BY_WORKERS}),
-    "fig5-emulated": ByPackets("fig5", "aggregators", OVER_AGGREGATORS, (3, 1), {ATRO: {4: 33.0, 6: 100.0}}),
+    "fig3-emulated": by_packets("fig3", "", DEFAULT, {name: {"": value} for name, value in PRINTED.items()}, (10, 1)),
+    "fig4-emulated": by_packets("fig4", "workers", FEW_WORKERS, {ATRO: BY_WORKERS}),
+    "fig5-emulated": by_packets("fig5", "aggregators", OVER_AGGREGATORS, {ATRO: {4: 33.0, 6: 100.0}}),
 }

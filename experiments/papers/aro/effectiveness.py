@@ -56,11 +56,11 @@ def fig7_charts(request: Request) -> tuple[Chart, Chart, Chart, Chart]:
     sizes = {setting.workers: setting for setting in wanted(SIZES, request)}
     paper: Printed = {scheme: {"": rate} for scheme, rate in PRINTED_GBPS.items()}
     return (
-        Chart(RATE, points({"": SJST}), own, title="(a) default", kind=VIOLINS, paper=paper),
+        Chart(RATE, points({"": SJST}), own, "", "ARO, Figure 7a (Gbit/s)", "(a) default", VIOLINS, paper=paper),
         Chart(RATE, points(shares), own, "switches with INA (%)", "ARO, Figure 7b (Gbit/s)", "(b)",
               column="INA switches (%)"),
         Chart(RATE, points(sizes), own, "workers", "ARO, Figure 7c (Gbit/s)", "(c)"),
-        Chart(RATE, points({"": SJST}), lines(request, OTHER_READINGS)),
+        Chart(RATE, points({"": SJST}), lines(request, OTHER_READINGS), heading="other readings (Gbit/s)"),
     )  # fmt: skip
 
 
@@ -120,9 +120,9 @@ def fig8_charts(request: Request) -> tuple[Chart, Chart, Chart]:
     own = lines(request, compared())
     counts = {setting.pipelines: setting for setting in wanted(PIPELINES, request)}
     return (
-        Chart(RATE, points({"": FLAT}), own, title="(a) one pipeline", kind=VIOLINS),
+        Chart(RATE, points({"": FLAT}), own, "", "ARO, Figure 8a (Gbit/s)", "(a) one pipeline", VIOLINS),
         Chart(RATE, points(counts), own, "pipelines", "ARO, Figure 8 (Gbit/s)", "(b)"),
-        Chart(RATE, points({"": SJST}), own),
+        Chart(RATE, points({"": SJST}), own, heading="four pipelines (Gbit/s)"),
     )
 
 

@@ -20,37 +20,23 @@ from pathlib import Path
 from rich.console import Console
 
 from inakit.experiments.papers.aro.effectiveness import fig7, fig7_charts, fig8, fig8_charts, several, several_charts
-from inakit.experiments.papers.aro.setting import RatesBps, asked, scheme_of, throughputs
-from inakit.experiments.papers.aro.setting import verdict as proven
-from inakit.experiments.papers.common.claims import read_ledger
-from inakit.experiments.papers.common.drawing import BARS, LINES
+from inakit.experiments.papers.aro.setting import RatesBps, asked, scheme_of, throughputs, verdict
 from inakit.experiments.papers.common.emulated_figure import (
     GRADIENT_BYTES,
+    PLANNED,
+    ByPackets,
     EmulatedRun,
     Planned,
     RateRow,
     bytes_of,
-    is_near,
-    name_in_world,
     run_alone,
     run_plans,
 )
-from inakit.experiments.papers.common.estimates import means
-from inakit.experiments.papers.common.figure_engine import (
-    Chart,
-    Findings,
-    Part,
-    Picture,
-    SweptFigure,
-    charted,
-    worst_run,
-)
+from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part
 from inakit.experiments.papers.common.figure_registry import Request, Run, own_planners
-from inakit.experiments.papers.common.statements import Statement, value_table
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from inakit.experiments.worlds.registry import AUTO
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import fragment_ranges
@@ -59,7 +45,7 @@ from inakit.planner.methods.aro.aro import without_pipelines
 from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import RunError
-from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
+from inakit.traffic.measure.verdict import worst_of
 
 CAPACITY = "2M"
 
@@ -117,9 +103,8 @@ def about_pipelines(problem: Problem, rows: Sequence[RateRow]) -> str:
 
 # -- Figures 7 to 10.
 
-SEEDS = (5, 1)
-PLANNED, MEASURED, CLOSED_PLANNED, CLOSED = "planned_", "", "closed_planned_", "closed_"
-"""The prefixes of rates: planned and measured without results, and with results on their way back."""
+CLOSED = "closed_"
+"""The prefix of rates of a closed loop, beside those of gradients alone."""
 
 
 @dataclass(frozen=True)
@@ -168,102 +153,31 @@ def run_trial(trial: Trial, switch: str, results: Path) -> Result:
     closed = ran(with_headroom(problem, found.plan))
     alone = closed if closed.prepared.factor == 1 else ran(with_headroom(problem, found.plan, "replay"))
     rates = {
-        PLANNED: alone.planned_bps, MEASURED: alone.measured_bps,
-        CLOSED_PLANNED: closed.planned_bps, CLOSED: closed.measured_bps,
+        PLANNED: alone.planned_bps, "": alone.measured_bps,
+        PLANNED + CLOSED: closed.planned_bps, CLOSED: closed.measured_bps,
     }  # fmt: skip
     return {
         **{prefix + key: rate for prefix, own in rates.items() for key, rate in throughputs(setting, own).items()},
         "gap": found.gap,
-        "runs": 1 if alone is closed else 2,
         "folder": alone.folder,
         "closed_folder": closed.folder,
+        "exact": int(bool(alone.outcome.measured.exact and closed.outcome.measured.exact)),
         "verdict": worst_of((alone.outcome.verdict, closed.outcome.verdict)),
     }
 
 
-@dataclass(frozen=True)
-class ByPackets:
-    """A simulated figure by packets: the same charts and claims, of rates that are measured in a world."""
-
-    name: str
-    charts: Callable[[Request], Sequence[Chart]]
-    simulated: Callable[[Findings], Iterator[Part]]
-
-    def __call__(self, console: Console, request: Request) -> str:
-        """Run the missing trials; in virtual time unless the request names a world."""
-        request = replace(request, switch="virtual" if request.switch == AUTO else request.switch)
-        figure = SweptFigure(
-            name_in_world(f"aro-{self.name}-emulated", request.switch),
-            name_in_world("aro-emulated", request.switch) + "-trials",
-            partial(run_trial, switch=request.switch, results=request.results),
-            charted(self.charts), self.show, SEEDS, verdict=rates_as_planned,
-        )  # fmt: skip
-        return figure(console, request)
-
-    def show(self, found: Findings) -> Iterator[Part]:
-        """The charts with planned rates beside the measured ones, and what the simulated figure says of its rates."""
-        charts = self.charts(found.request)
-        kinds = {
-            PLANNED: "planned", MEASURED: "measured",
-            CLOSED_PLANNED: "results return, planned", CLOSED: "results return, measured",
-        }  # fmt: skip
-        for chart in charts:
-            curves = {kind: found.curves(with_prefix(chart, kind)) for kind in kinds}
-            rows = {
-                f"{line}, {text}": curves[kind][line]
-                for line in chart.lines
-                for kind, text in kinds.items()
-                if kind in (PLANNED, MEASURED) or curves[CLOSED_PLANNED][line] != curves[PLANNED][line]
-            }
-            heading = (chart.heading or "ARO, default setting (Gbit/s)").replace(" (", ", by packets (")
-            yield value_table(heading, chart.column or chart.axis, chart.places, rows)
-        yield conclusion(found)
-        yield Picture(
-            replace(
-                found.panel(chart),
-                kind=LINES if chart.kind == LINES else BARS,
-                planned=means(found.series(with_prefix(chart, PLANNED))),
-            )
-            for chart in charts
-            if chart.title
-        )
-        claims = read_ledger("aro").of_figure(f"{self.name}-emulated")
-        for part in self.simulated(found):
-            if isinstance(part, list):
-                named = [replace(one, claim=one.claim and f"{one.claim}-by-packets") for one in part]
-                yield [one for one in named if not one.claim or one.claim in claims]
-
-
-def with_prefix(chart: Chart, prefix: str) -> Chart:
-    """The chart of other rates."""
-    return replace(chart, quantity=replace(chart.quantity, key=prefix + chart.quantity.key))
-
-
-def pairs(found: Findings) -> Iterator[tuple[float, float]]:
-    """Every measured rate with its planned rate: totals and least rates, without and with results."""
-    for result in found.results.values():
-        for planned, measured in ((PLANNED, MEASURED), (CLOSED_PLANNED, CLOSED)):
-            for key in ("least_bps", "total_bps"):
-                yield float(result[measured + key]), float(result[planned + key])
-
-
-def conclusion(found: Findings) -> str:
-    """The number of runs, and the largest deviation of a measured rate from the planned one."""
-    runs = sum(int(result["runs"]) for result in found.results.values())
-    farthest = max((measured / planned - 1 for measured, planned in pairs(found) if planned), key=abs)
-    return f"{runs} runs; the measured rate farthest from the planned one is off by {farthest:+.2%}"
-
-
-def rates_as_planned(found: Findings, judged: list[Statement]) -> str:
-    """The worst verdict of the runs; DIFFERS if some rate is not the planned one, UNPROVEN if ARO's is no optimum."""
-    near = all(is_near(*pair) for pair in pairs(found) if pair[1])
-    return worst_of((worst_run(found, judged), VALID if near else Verdict.DIFFERS, proven(found, judged)))
+def by_packets(
+    figure: str, charts: Callable[[Request], Sequence[Chart]], show: Callable[[Findings], Iterator[Part]]
+) -> ByPackets:
+    """A simulated figure by packets."""
+    kinds = {"": "", CLOSED: "results return, "}
+    return ByPackets("aro", f"{figure}-emulated", run_trial, charts, (5, 1), kinds, show, verdict=verdict)
 
 
 FIGURES: dict[str, Run] = {
     "emulated": run,
-    "fig7-emulated": ByPackets("fig7", fig7_charts, fig7),
-    "fig8-emulated": ByPackets("fig8", fig8_charts, fig8),
-    "fig9-emulated": ByPackets("fig9", partial(several_charts, 9), partial(several, 9)),
-    "fig10-emulated": ByPackets("fig10", partial(several_charts, 10), partial(several, 10)),
+    "fig7-emulated": by_packets("fig7", fig7_charts, fig7),
+    "fig8-emulated": by_packets("fig8", fig8_charts, fig8),
+    "fig9-emulated": by_packets("fig9", partial(several_charts, 9), partial(several, 9)),
+    "fig10-emulated": by_packets("fig10", partial(several_charts, 10), partial(several, 10)),
 }

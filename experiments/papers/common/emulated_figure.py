@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,25 @@ from rich.table import Table
 from inakit.experiments.calibrate.rate_probe import fit, packets
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.emulate.emulate import overall
-from inakit.experiments.papers.common.drawing import BARS, Panel
-from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure_engine import Part, Picture, Rows, present
+from inakit.experiments.papers.common.claims import read_ledger
+from inakit.experiments.papers.common.drawing import BARS, VIOLINS, Panel
+from inakit.experiments.papers.common.estimates import exact, means
+from inakit.experiments.papers.common.figure_engine import (
+    Chart,
+    Draws,
+    Findings,
+    Part,
+    Picture,
+    Rows,
+    SweptFigure,
+    by_seed,
+    charted,
+    present,
+    worst_run,
+)
 from inakit.experiments.papers.common.figure_registry import Request, leave_out
-from inakit.experiments.papers.common.statements import Statement, number
+from inakit.experiments.papers.common.statements import Statement, number, value_table
+from inakit.experiments.papers.common.sweep import Result
 from inakit.experiments.report.write import report_beside
 from inakit.experiments.run.console import NamedTable, bar, figures, names
 from inakit.experiments.run.dilation import as_described, slowed_options, slowed_problem
@@ -34,7 +49,7 @@ from inakit.experiments.run.printed_report import shortened, styled
 from inakit.experiments.run.record import Configuration, PlanRecord, RunRecord, begin_record
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.run_folder import RunFolder, check_results
-from inakit.experiments.worlds.registry import find_world, is_virtual, print_choice
+from inakit.experiments.worlds.registry import AUTO, find_world, is_virtual, print_choice
 from inakit.experiments.worlds.world import World, in_real_time
 from inakit.planner.core.files import save_jobs, save_plan
 from inakit.planner.core.plan import Plan
@@ -320,24 +335,114 @@ def run_plans(
 
 def panel(rows: Sequence[RateRow]) -> Panel:
     places = list(dict.fromkeys(row.network for row in rows))
-    unit, bps = unit_of(rows)
-    series = {row.planner: [exact(row.measured_bps / bps)] for row in rows}
-    planned = {row.planner: [row.planned_bps / bps] for row in rows}
-    return Panel(BARS, places, series, "", f"sending rate ({unit})", planned=planned)
-
-
-def unit_of(rows: Sequence[RateRow]) -> tuple[str, float]:
-    """The unit of the printed rates, and its value in bit/s."""
-    return ("Gbit/s", 1e9) if max(row.planned_bps for row in rows) >= 1e9 else ("kbit/s", 1e3)
+    series = {row.planner: [exact(row.measured_bps / 1e3)] for row in rows}
+    planned = {row.planner: [row.planned_bps / 1e3] for row in rows}
+    return Panel(BARS, places, series, "", "sending rate (kbit/s)", planned=planned)
 
 
 def table_of(rows: Sequence[RateRow]) -> NamedTable:
-    """A row for each plan on each network, rates in the unit that fits the fastest."""
-    unit, bps = unit_of(rows)
+    """A row for each plan on each network."""
     columns = [*names("network", "planner"), *figures("planned", "measured", "ratio")]
-    table = Table(*columns, "sums", "verdict", title=f"sending rate ({unit})", box=SIMPLE_HEAD)
+    table = Table(*columns, "sums", "verdict", title="sending rate (kbit/s)", box=SIMPLE_HEAD)
     for row in rows:
-        rates = number(row.planned_bps / bps), number(row.measured_bps / bps), f"{row.ratio:.3f}"
+        rates = number(row.planned_bps / 1e3), number(row.measured_bps / 1e3), f"{row.ratio:.3f}"
         exact = "exact" if row.exact else "[red]wrong[/]"
         table.add_row(row.network, row.planner, *rates, exact, styled(row.verdict))
     return NamedTable(table, names=2)
+
+
+# -- Figures of a sweep whose trials are runs.
+
+PLANNED = "planned_"
+"""The prefix that marks the planned value of a quantity in a result."""
+
+
+@dataclass(frozen=True)
+class ByPackets:
+    """The charts of a simulated figure by packets: planned rates beside measured ones.
+
+    `measure` runs a trial, given a `switch` and the folder of `results`. Its result has the `verdict`, whether sums
+    were `exact`, and for each of the `kinds` of rates, a prefix with its words in tables, the rates measured and, after
+    `PLANNED`, planned. A line whose planned rates of a kind are those of the first is not shown again. Charts with a
+    title are drawn.
+
+    `simulated` are the parts of the simulated figure: its statements are judged of the measured rates, each claim under
+    its name and `-by-packets` if the ledger has it. `verdict` adds to `rates_as_planned`.
+    """
+
+    paper: str
+    name: str
+    measure: Callable[..., Result]
+    charts: Callable[[Request], Sequence[Chart]]
+    seeds: tuple[int, int]
+    kinds: Mapping[str, str] = field(default_factory=lambda: {"": ""})
+    simulated: Callable[[Findings], Iterator[Part]] = lambda _: iter(())
+    draws: Draws = by_seed
+    verdict: Callable[[Findings, list[Statement]], str] = lambda *_: VALID
+
+    def __call__(self, console: Console, request: Request) -> str:
+        """Run the missing trials, in virtual time unless the request names a world; print, draw, judge the figure."""
+        switch = "virtual" if request.switch == AUTO else request.switch
+        figure = SweptFigure(
+            name_in_world(f"{self.paper}-{self.name}", switch),
+            name_in_world(f"{self.paper}-emulated", switch) + "-trials",
+            partial(self.measure, switch=switch, results=request.results),
+            charted(self.charts), self.show, self.seeds, self.draws,
+            lambda found, judged: worst_of((rates_as_planned(found, judged), self.verdict(found, judged))),
+        )  # fmt: skip
+        return figure(console, request)
+
+    def show(self, found: Findings) -> Iterator[Part]:
+        charts = self.charts(found.request)
+        for chart in charts:
+            first, rows = found.curves(of_kind(chart, PLANNED)), dict[str, list[float]]()
+            for (kind, words), line in product(self.kinds.items(), chart.lines):
+                planned, measured = (found.curves(of_kind(chart, each + kind))[line] for each in (PLANNED, ""))
+                if not kind or planned != first[line]:
+                    rows |= {f"{line}, {words}planned": planned, f"{line}, {words}measured": measured}
+            yield value_table(f"{chart.heading}, by packets", chart.column or chart.axis, chart.places, rows)
+        yield conclusion(list(found.results.values()))
+        yield Picture(
+            replace(
+                found.panel(chart),
+                kind=BARS if chart.kind == VIOLINS else chart.kind,
+                planned=means(found.series(of_kind(chart, PLANNED))),
+            )
+            for chart in charts
+            if chart.title
+        )
+        claims = read_ledger(self.paper).of_figure(self.name)
+        for part in self.simulated(found):
+            if isinstance(part, list):
+                named = [replace(one, claim=one.claim and f"{one.claim}-by-packets") for one in part]
+                yield [one for one in named if not one.claim or one.claim in claims]
+
+
+def of_kind(chart: Chart, prefix: str) -> Chart:
+    """The chart of the quantity with a prefix."""
+    return replace(chart, quantity=replace(chart.quantity, key=prefix + chart.quantity.key))
+
+
+def compared_rates(results: Iterable[Result]) -> Iterator[tuple[float, float]]:
+    """Every measured rate of the results that was planned above 0, and the planned one."""
+    for result in results:
+        for key, planned in result.items():
+            if key.startswith(PLANNED) and key.endswith("_bps") and float(planned) > 0:
+                yield float(result[key.removeprefix(PLANNED)]), float(planned)
+
+
+def conclusion(results: Sequence[Result]) -> str:
+    """A sentence about all runs: the numbers of valid and of exact ones, and the largest deviation of a rate."""
+    valid = sum(result["verdict"] == VALID for result in results)
+    exact = sum(int(result["exact"]) for result in results)
+    farthest = max((measured / planned - 1 for measured, planned in compared_rates(results)), key=abs, default=0.0)
+    return (
+        f"{len(results)} runs: {valid} valid, {exact} with exact sums; "
+        f"the measured rate farthest from the planned one is off by {farthest:+.2%}"
+    )
+
+
+def rates_as_planned(found: Findings, judged: list[Statement]) -> str:
+    """The worst verdict of the runs; DIFFERS if all are valid and some rate is not the planned one."""
+    near = all(is_near(*pair) for pair in compared_rates(found.results.values()))
+    return worst_of((worst_run(found, judged), VALID if near else Verdict.DIFFERS))

@@ -24,7 +24,15 @@ from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.emulate.emulate import Emulation
 from inakit.experiments.emulate.emulate import run as run_emulation
 from inakit.experiments.papers.common.drawing import BARS, Panel
-from inakit.experiments.papers.common.emulated_figure import EmulatedRun, is_near, kind_of, run_alone
+from inakit.experiments.papers.common.emulated_figure import (
+    PLANNED,
+    EmulatedRun,
+    conclusion,
+    is_near,
+    kind_of,
+    rates_as_planned,
+    run_alone,
+)
 from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure_engine import (
     Findings,
@@ -33,10 +41,9 @@ from inakit.experiments.papers.common.figure_engine import (
     SweptFigure,
     once,
     present,
-    worst_run,
 )
 from inakit.experiments.papers.common.figure_registry import Request, Run, own_planners
-from inakit.experiments.papers.common.statements import Statement, number
+from inakit.experiments.papers.common.statements import number
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.inart.setting import (
     ATP,
@@ -84,8 +91,6 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 FILLED = 0.97
 """The fraction of the planned rate at which a worker sends: the queue of a full link would never drain."""
 QUANTITIES = ("sending_rate_bps", "communication_time_s", "ps_ingress_bytes")
-FORESEEN = "planned_"
-"""The prefix that marks the planned value of a quantity in a result."""
 
 
 def gradient_bytes(frame_bytes: float) -> int:
@@ -106,7 +111,7 @@ def emulate_plan(name: str, problem: Problem, plan: Plan, trial: Trial, switch: 
     planned = planned_figures(run.prepared.prediction)
     measured = measured_figures(outcome.measured, outcome.monitor)
     return {
-        **{FORESEEN + quantity: getattr(planned, quantity) for quantity in QUANTITIES},
+        **{PLANNED + quantity: getattr(planned, quantity) for quantity in QUANTITIES},
         **{quantity: getattr(measured, quantity) for quantity in QUANTITIES},
         "iteration_s": iteration_s(outcome.measured.iterations),
         "exact": int(bool(measured.exact)),
@@ -127,29 +132,6 @@ def in_iterations(problem: Problem, number: int, compute_s: float = 0.0) -> Prob
     return replace(problem, jobs=tuple(jobs))
 
 
-def deviation(result: Result) -> float:
-    """The measured sending rate over the planned one, less 1."""
-    return float(result["sending_rate_bps"]) / float(result[f"{FORESEEN}sending_rate_bps"]) - 1
-
-
-def verdict(found: Findings, judged: list[Statement]) -> str:
-    """The worst verdict of the runs; DIFFERS if all are valid and some rate is not the planned one."""
-    results = found.results.values()
-    near = all(is_near(float(r["sending_rate_bps"]), float(r[f"{FORESEEN}sending_rate_bps"])) for r in results)
-    return worst_of((worst_run(found, judged), VALID if near else Verdict.DIFFERS))
-
-
-def conclusion(results: Sequence[Result]) -> str:
-    """A sentence about all runs: the numbers of valid and of exact runs, and the largest deviation of a rate."""
-    valid = sum(result["verdict"] == VALID for result in results)
-    exact = sum(int(result["exact"]) for result in results)
-    farthest = max(map(deviation, results), key=abs)
-    return (
-        f"{len(results)} runs: {valid} valid, {exact} with exact sums; "
-        f"the measured rate farthest from the planned one is off by {farthest:+.1%}"
-    )
-
-
 EMULATED = (INART, FOREST, ONE, ATP, LBMM)
 EMULATED_SCALE = 1 / 1000
 """The scale of the paper's emulation and of the values in its figures."""
@@ -163,7 +145,7 @@ def run(figure: InartFigure, console: Console, request: Request) -> str:
     swept = SweptFigure(
         f"inart-{figure.name}-{kind}", f"inart-{kind}-trials",
         partial(emulate, switch=request.switch, results=request.results),
-        partial(cells, figure), partial(show, figure), draws=once, verdict=verdict,
+        partial(cells, figure), partial(show, figure), draws=once, verdict=rates_as_planned,
     )  # fmt: skip
     return swept(console, request)
 
@@ -176,7 +158,7 @@ def cells(figure: InartFigure, request: Request) -> list[Trial]:
 
 
 def show(figure: InartFigure, found: Findings) -> Iterator[Part]:
-    every, planned = places(figure, found.request), partial(value_of, figure, found, FORESEEN)
+    every, planned = places(figure, found.request), partial(value_of, figure, found, PLANNED)
     measured = partial(value_of, figure, found, "")
     for own in every:
         yield runs_table(figure, found, own)
@@ -234,7 +216,7 @@ def emulate(trial: Trial, switch: str, results: Path) -> Result:
 
 
 def value_of(figure: InartFigure, found: Findings, prefix: str, scheme: str, point: FigurePoint) -> float:
-    """The figure's quantity as measured, or, with the prefix `FORESEEN`, as planned."""
+    """The figure's quantity as measured, or, with the prefix `PLANNED`, as planned."""
     scale = asked_scale(found.request)
     result = found.result(trial(scheme, point, scale))
     seen = Seen(*(float(result[prefix + quantity]) for quantity in QUANTITIES))
@@ -249,7 +231,7 @@ def runs_table(figure: InartFigure, found: Findings, points: Sequence[FigurePoin
     table = Table(*columns, "verdict", title=title)
     for (point, label), scheme in product(zip(points, labels(figure, points), strict=True), emulated()):
         paper = figure.paper.get(scheme) if point == figure.at else None
-        planned, measured = (value_of(figure, found, prefix, scheme, point) for prefix in (FORESEEN, ""))
+        planned, measured = (value_of(figure, found, prefix, scheme, point) for prefix in (PLANNED, ""))
         judged = str(found.result(trial(scheme, point, asked_scale(found.request)))["verdict"])
         cells = number(paper), number(planned), number(measured), f"{measured / planned:.1%}", judged
         table.add_row(label, scheme, *cells, end_section=scheme == emulated()[-1])

@@ -21,13 +21,13 @@ from rich.console import Console
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.common.claims import Evidence, read_ledger
 from inakit.experiments.papers.common.drawing import LINES, Panel, Printed
-from inakit.experiments.papers.common.emulated_figure import kind_of, name_in_world
+from inakit.experiments.papers.common.emulated_figure import conclusion, kind_of, name_in_world, rates_as_planned
 from inakit.experiments.papers.common.estimates import Estimate
 from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, Quantity, SweptFigure, by_seed
 from inakit.experiments.papers.common.figure_registry import Request, own_planners
 from inakit.experiments.papers.common.statements import Statement, beside_paper, ratio, value_table
 from inakit.experiments.papers.common.sweep import Result, Trial
-from inakit.experiments.papers.inart.emulated import conclusion, emulate_plan, gradient_bytes, in_iterations, verdict
+from inakit.experiments.papers.inart.emulated import emulate_plan, gradient_bytes, in_iterations
 from inakit.experiments.papers.inart.setting import ATP, FITTED, INART, LBMM, MODELS, ONE, R_INART, planned_by
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.fabric.generators import inart_testbed
@@ -106,7 +106,7 @@ def run(name: str, console: Console, request: Request) -> str:
         f"inart-{name}-{kind_of(request.switch)}", name_in_world("inart-testbed", request.switch) + "-trials",
         partial(emulate, switch=request.switch, results=request.results),
         lambda asked: [cell_of(*each) for each in product(compared(), counts_of(asked), models_of(asked))],
-        partial(show, name), SEEDS, draws, verdict,
+        partial(show, name), SEEDS, draws, rates_as_planned,
     )  # fmt: skip
     return swept(console, request)
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from inakit.experiments.papers import atro
-from inakit.experiments.papers.common.emulated_figure import EmulatedRun, run_emulated
-from inakit.experiments.papers.common.figure_registry import Request
 from inakit.planner.core.plan import Plan
-from inakit.planner.prepared import with_headroom
 
 DEFAULT = {"workers": 90, "aggregators": 4, "seed": 0}
 
@@ -38,14 +33,11 @@ def test_the_published_reading_passes_switches_twice() -> None:
 
 @pytest.mark.compiler
 def test_schemes_send_at_their_rates_at_100_gbit(tmp_path: Path) -> None:
-    runs: list[EmulatedRun] = []
-    for line in (atro.ATRO, "PARING, fat-tree"):
-        planned = atro.installable({**DEFAULT, **atro.LINES_OF_THE_PAPER[line]}, 25_600)
-        plan = with_headroom(planned.problem, planned.plan).plan
-        runs.append(EmulatedRun(f"run{len(runs)}", planned.problem, plan))
-    console = Console(file=StringIO(), width=120)
-    done = run_emulated("atro", runs, Request(tmp_path, switch="virtual"), console)
-    assert atro.rates_as_planned(done, []) == "VALID"
-    first, second = (outcome.measured.sending_rate_bps / 1e9 for outcome in done.outcomes)
-    assert first == pytest.approx(50, rel=0.01)
-    assert second == pytest.approx(100 / 31, rel=0.01)
+    first, second = (
+        atro.run_trial({**DEFAULT, **atro.LINES_OF_THE_PAPER[line]}, "virtual", tmp_path)
+        for line in (atro.ATRO, "PARING, fat-tree")
+    )
+    assert [found["verdict"] for found in (first, second)] == ["VALID", "VALID"]
+    assert first["rate_bps"] == pytest.approx(50e9, rel=0.01)
+    assert second["rate_bps"] == pytest.approx(100e9 / 31, rel=0.01)
+    assert all(found["rate_bps"] == pytest.approx(found["planned_rate_bps"], rel=0.001) for found in (first, second))

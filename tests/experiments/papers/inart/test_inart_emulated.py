@@ -13,7 +13,7 @@ from rich.console import Console
 from tolerance import assert_within
 from valid_runs import valid_run
 
-from inakit.experiments.papers.common.emulated_figure import NEAR
+from inakit.experiments.papers.common.emulated_figure import PLANNED, compared_rates, is_near
 from inakit.experiments.papers.common.figure_registry import FIGURES, Request
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.inart import emulated as inart_emulated
@@ -50,7 +50,7 @@ class MadeUp:
             "ps_ingress_bytes": 1,
         }
         measured = planned | {"sending_rate_bps": self.measured * planned["sending_rate_bps"]}
-        named = {inart_runs.FORESEEN + name: value for name, value in planned.items()}
+        named = {PLANNED + name: value for name, value in planned.items()}
         return {**named, **measured, "iteration_s": 1.0, "exact": 1, "verdict": self.verdict, "folder": "somewhere"}
 
 
@@ -72,7 +72,7 @@ def test_a_figure_is_a_view_of_runs_that_are_kept(
     verdict, said = shown(module, name, tmp_path)
     assert verdict in ("VALID", "CHANGED"), "made-up rates change claims"
     assert f"{len(network.runs)} runs: {len(network.runs)} valid, {len(network.runs)} with exact sums" in said
-    assert "off by -1.0%" in said
+    assert "off by -1.00%" in said
     assert {path.suffix for path in tmp_path.glob(f"inart-{name}-emulated.*")} == {".csv", ".png", ".svg"}
     before = len(network.runs)
     shown(module, other, tmp_path)
@@ -172,7 +172,8 @@ def test_a_run_has_its_planned_rate_and_is_in_its_folder(switch: str, tmp_path: 
     else:
         pytest.skip("this machine is too busy for a valid run")
     assert found["exact"] == 1
-    assert abs(inart_runs.deviation(found)) <= NEAR
+    ((measured, planned),) = compared_rates([found])
+    assert is_near(measured, planned)
     assert float(found["iteration_s"]) >= inart_testbed.COMPUTE_S["VGG19"] + float(found["communication_time_s"])
     record = json.loads((tmp_path / str(found["folder"]) / "run.json").read_text())
     assert record["planners"]["run"]["measured"]["sending_rate_bps"] == found["sending_rate_bps"]
