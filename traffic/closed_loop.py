@@ -117,6 +117,7 @@ class ClosedLoop:
         self.iterations: dict[tuple[int, int], Iteration] = {}  # by job index and iteration
         self.begun: set[tuple[int, int]] = set()  # of the same
         self.retransmitted_before = np.zeros(len(layout.streams.host), np.int64)
+        self.cuts_before = np.zeros(len(layout.streams.host), np.int64)
 
     # -- the loop
 
@@ -287,7 +288,9 @@ class ClosedLoop:
         of = self.layout.streams_of(job.index)
         begun, ended = np.nanmin(counts.first_sent_at[of]), self.ended_at(job.index)
         retransmitted = int((counts.retransmitted - self.retransmitted_before)[of].sum())
+        cuts = int((self.workers.windows.cuts - self.cuts_before)[of].sum())
         self.retransmitted_before[of] = counts.retransmitted[of]
+        self.cuts_before[of] = self.workers.windows.cuts[of]
         return Iteration(
             job=number,
             number=job.iteration,
@@ -297,6 +300,7 @@ class ClosedLoop:
             sent_bytes=self.by_worker(job.index, counts.sent * self.layout.problem.fragment.wire_bytes),
             ps_ingress_bytes=self.servers.ingress(job.index),
             retransmissions=retransmitted,
+            window_cuts=cuts,
             wrong=tuple(filter(None, (self.servers.take_wrong(job.index), counts.miscounts.take(job.index)))),
         )
 

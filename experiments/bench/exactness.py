@@ -412,8 +412,10 @@ def matrix_table(found: Sequence[Tried]) -> Table:
     """Times and transmissions per gradient: sections by switch and levels, rows by condition, columns by policy."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
     policies = dict.fromkeys(tried.cell.policy for tried in found)
-    for heading in ("", *policies):
-        table.add_column(heading.replace("-", "-\n"), no_wrap=True)  # seven policies fit 80 characters
+    table.add_column(no_wrap=True)
+    for heading in policies:
+        # With more than seven in 80 characters, cells have two lines.
+        table.add_column(heading.replace("-", "-\n"), min_width=max(map(len, heading.split("-"))))
     tried_of = {tried.cell: tried for tried in found}
     conditions = dict.fromkeys(tried.cell.condition for tried in found)
     for switch, levels in dict.fromkeys((tried.cell.switch, tried.cell.levels) for tried in found):

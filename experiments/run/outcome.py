@@ -207,6 +207,7 @@ def measured_figures(measured: Measured, monitor: Monitor) -> MeasuredFigures:
         overhead_bytes=overhead / counts.pop() if len(counts) == 1 else None,
         **by_job(measured_by_job(measured)),
         retransmissions=measured.retransmissions,
+        window_cuts=measured.window_cuts,
         exact=measured.exact,
     )
 

@@ -164,7 +164,8 @@ def interference_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
     for each in entry.interferences:
         yield from (f"{name}: {each.kind}: {line}" for line in each.said)
     if entry.interferences and entry.measured:
-        yield f"{name}: endpoints sent {entry.measured.retransmissions:,} packets again"
+        again, cuts = entry.measured.retransmissions, entry.measured.window_cuts
+        yield f"{name}: endpoints sent {again:,} packets again, and halved windows {cuts:,} times"
 
 
 def replay_lines(name: str, entry: PlannerRecord) -> Iterator[str]:

@@ -98,6 +98,7 @@ class MeasuredFigures(RunFigures):
     """
 
     retransmissions: int
+    window_cuts: int = 0
     exact: bool | None
 
 

@@ -17,6 +17,7 @@ class SlotPolicy:
 
     - `shared`: every tree can use every slot of a pipeline; a fragment finds its slot by a hash, and continues
       unaggregated if the slot is busy. Otherwise each tree owns a segment
+    - `hashed`: a fragment finds its slot in its tree's segment by a hash, so that two fragments on their way can meet
     - `versions`: the number of windows of fragments that fit a segment
     - `holds`: retransmitted fragments are summed too, so that no partial sum leaves
     - `shadows`: a finished sum stays in its slot and answers repeated requests
@@ -28,6 +29,7 @@ class SlotPolicy:
     """
 
     shared: bool = False
+    hashed: bool = False
     versions: int = 1
     holds: bool = False
     shadows: bool = False
@@ -36,6 +38,11 @@ class SlotPolicy:
     needs_root: bool = False
     until_result: bool = False
     marks: bool = False
+
+    @property
+    def finds_slots_by_hash(self) -> bool:
+        """Whether a hash decides a fragment's slot, among those of all trees or of its own."""
+        return self.shared or self.hashed
 
     @property
     def keeps_sums(self) -> bool:
@@ -53,12 +60,14 @@ POLICIES = {
     "esa": SlotPolicy(shared=True, evicts=True),
     "switchml": SlotPolicy(holds=True, shadows=True, versions=2, needs_root=True),
     "p4inc-aoi": SlotPolicy(holds=True, shadows=True, notifies=True, versions=2, needs_root=True),
+    "p4inc-aoi-hash": SlotPolicy(hashed=True, holds=True, notifies=True, needs_root=True),
     "panama": SlotPolicy(holds=True, shadows=True, versions=2, marks=True),
 }
 """By the method whose paper describes them: SwitchML's shadow copies below a PS; GOAT's exclusive segments (section
 III); ATP's slots by hash, first come first served; ESA's preemption by priority; SwitchML's pool with two versions;
-P4INC-AOI's segments with a shadow copy (section VI-B: its workers number fragments so that no two of a job collide;
-fragments that use a segment in order do not collide either); shadow copies with PANAMA's congestion control.
+P4INC-AOI's segments with a shadow copy (section VI-B: its workers redirect a fragment whose slot is taken; fragments
+that use a segment in order do not meet either), and its slots by hash alone, in which fragments meet; shadow copies
+with PANAMA's congestion control.
 """
 
 DEFAULT_POLICY = "shadow-copy"

@@ -51,9 +51,9 @@ class Trees:
 
     `job`: the index of its job. `server`: the host of its PS. `stands_by`: the tree's root is a switch, and the PS sums
     only fragments that the switch cannot. `count`: its fragments, whose rows begin at `first_row`. `slots`: the number
-    of its aggregators' slots for it, 0 without an aggregator. `shared`: other trees use these slots too, so a hash
-    decides a fragment's slot. `counted`: its sums state their number of workers. `priority`: that of its packets.
-    `key`: `tree_key` of its job and tree number.
+    of its aggregators' slots for it, 0 without an aggregator. `hashed`: a hash decides a fragment's slot. `counted`:
+    its sums state their number of workers. `priority`: that of its packets. `key`: `tree_key` of its job and tree
+    number.
     """
 
     job: IntArray
@@ -61,7 +61,7 @@ class Trees:
     stands_by: BoolArray
     count: IntArray
     slots: IntArray
-    shared: BoolArray
+    hashed: BoolArray
     counted: BoolArray
     priority: IntArray
     first_row: IntArray
@@ -70,7 +70,7 @@ class Trees:
     def slot(self, tree: IntArray, seq: IntArray) -> IntArray:
         """The slots, counted from the tree's first, of fragments with these sequence numbers; all are (fragments,)."""
         slots = np.maximum(self.slots[tree], 1)
-        return np.where(self.shared[tree], spread(self.key[tree], seq), seq) % slots
+        return np.where(self.hashed[tree], spread(self.key[tree], seq), seq) % slots
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def tree_arrays(parts: Sequence[TreePart], index: dict[str, int]) -> Trees:
         stands_by=np.array([part.tree.in_network_root for part in parts], np.bool_),
         count=count,
         slots=np.array([part.tree.slots or 0 for part in parts], np.int64),
-        shared=np.array([policy_of(part.tree.policy).shared for part in parts], np.bool_),
+        hashed=np.array([policy_of(part.tree.policy).finds_slots_by_hash for part in parts], np.bool_),
         counted=np.array([part.tree.workers_counted for part in parts], np.bool_),
         priority=np.array([part.tree.priority for part in parts], np.int64),
         first_row=before(count),

@@ -51,7 +51,14 @@ SWITCHML = WindowRule(gap=3, yields=False, returns=True, keeps=True)
 P4INC_AOI = WindowRule(gap=1, yields=False)
 ATP = WindowRule(gap=3, yields=True)
 PANAMA = WindowRule(gap=3, yields=False, heeds=True, keeps=True)
-RULE_OF_POLICY = {"switchml": SWITCHML, "atp": ATP, "esa": ATP, "p4inc-aoi": P4INC_AOI, "panama": PANAMA}
+RULE_OF_POLICY = {
+    "switchml": SWITCHML,
+    "atp": ATP,
+    "esa": ATP,
+    "p4inc-aoi": P4INC_AOI,
+    "p4inc-aoi-hash": P4INC_AOI,
+    "panama": PANAMA,
+}
 
 
 def rule_of(policy: str) -> WindowRule:
@@ -97,8 +104,8 @@ class Windows:
     """The windows of all streams, arrays (streams,) in fragments.
 
     `size` is between `least` and `limit`, which slots and rates set. `cut_at`: the time of the last halving, in seconds
-    of the ports' clock. `share`: the smoothed share of results that are marked, of those `seen` and `marked` in the
-    last window.
+    of the ports' clock; `cuts`: the number of halvings. `share`: the smoothed share of results that are marked, of
+    those `seen` and `marked` in the last window.
     """
 
     def __init__(self, limit: IntArray, least: FloatArray, rules: Sequence[WindowRule]) -> None:
@@ -107,6 +114,7 @@ class Windows:
         self.size: FloatArray = limit.astype(np.float64)
         self.threshold: FloatArray = limit.astype(np.float64)
         self.cut_at = np.zeros(len(limit))
+        self.cuts = np.zeros(len(limit), np.int64)
         self.heeds = np.array([rule.heeds for rule in rules], np.bool_)
         self.share = np.ones(len(limit))
         self.seen, self.marked = np.zeros(len(limit), np.int64), np.zeros(len(limit), np.int64)
@@ -138,6 +146,7 @@ class Windows:
         """Halve the windows of congested streams, each at most once in its timeout; `timeouts` are those of all."""
         cut = streams[now - self.cut_at[streams] > timeouts[streams]]
         self.cut_at[cut] = now
+        self.cuts[cut] += 1
         self.size[cut] = np.maximum(self.size[cut] / 2, self.least[cut])
         lasting = cut[~self.returns[cut]]
         self.threshold[lasting] = self.size[lasting]

@@ -32,6 +32,7 @@ class Iteration:
     retransmissions: int = 0
     exact: bool | None = None
     wrong: tuple[str, ...] = ()
+    window_cuts: int = 0
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,11 @@ class Measured:
     def retransmissions(self) -> int:
         """The number of packets that workers sent again."""
         return sum(i.retransmissions for i in self.iterations)
+
+    @property
+    def window_cuts(self) -> int:
+        """How often senders halved a window: the multiplicative decreases of AIMD, for losses or notices."""
+        return sum(i.window_cuts for i in self.iterations)
 
     def of_job(self, number: int) -> Measured:
         """The measurements of one job."""
