@@ -338,7 +338,7 @@ def run_trial(trial: Trial, switch: str, results: Path) -> Result:
     """Run the plan of a trial at the links' rates: planned and measured rates in bit/s."""
     planned = installable(trial, GRADIENT_BYTES)
     run = EmulatedRun("run", planned.problem, with_headroom(planned.problem, planned.plan).plan, trial)
-    outcome, folder = run_alone("atro-by-packets", run, switch, results)
+    outcome, folder = run_alone("atro", run, switch, results)
     return {
         "rate_bps": outcome.measured.sending_rate_bps,
         f"{PLANNED}rate_bps": run.prepared.prediction.sending_rate_bps,

@@ -148,7 +148,7 @@ def run_trial(trial: Trial, switch: str, results: Path) -> Result:
 
     def ran(prepared: Prepared) -> Ran:
         run = EmulatedRun("run", problem, prepared.plan, trial, mode=prepared.mode)
-        return Ran(prepared, *run_alone("aro-by-packets", run, switch, results))
+        return Ran(prepared, *run_alone("aro", run, switch, results))
 
     closed = ran(with_headroom(problem, found.plan))
     alone = closed if closed.prepared.factor == 1 else ran(with_headroom(problem, found.plan, "replay"))

@@ -361,7 +361,7 @@ PLANNED = "planned_"
 class ByPackets:
     """The charts of a simulated figure by packets: planned rates beside measured ones.
 
-    `measure` runs a trial, given a `switch` and the folder of `results`. Its result has the `verdict`, whether sums
+    `measure` runs a trial, given a `switch` and a folder for run folders. Its result has the `verdict`, whether sums
     were `exact`, and for each of the `kinds` of rates, a prefix with its words in tables, the rates measured and, after
     `PLANNED`, planned. A line whose planned rates of a kind are those of the first is not shown again. Charts with a
     title are drawn.
@@ -386,7 +386,7 @@ class ByPackets:
         figure = SweptFigure(
             name_in_world(f"{self.paper}-{self.name}", switch),
             name_in_world(f"{self.paper}-emulated", switch) + "-trials",
-            partial(self.measure, switch=switch, results=request.results),
+            partial(self.measure, switch=switch, results=request.results / f"{self.paper}-by-packets"),
             charted(self.charts), self.show, self.seeds, self.draws,
             lambda found, judged: worst_of((rates_as_planned(found, judged), self.verdict(found, judged))),
         )  # fmt: skip
