@@ -20,11 +20,12 @@ from inakit.planner.core.method import AFTERWARDS, Options
 from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import assign_slots, is_link
+from inakit.planner.methods.aro.aro import several
 from inakit.planner.methods.aro.leaf_spine import leaf_spine
 from inakit.planner.methods.aro.one_task import best_routing
 from inakit.planner.methods.aro.reduced_network import ReducedNetwork, network, result_parents
 from inakit.planner.methods.aro.several_routing import Question, Router, cut_up, deal
-from inakit.planner.methods.aro.several_tasks import several, worker_paths
+from inakit.planner.methods.aro.several_tasks import worker_paths
 from inakit.planner.methods.aro.task_graphs import tasks_of
 from inakit.planner.methods.tree_packing import (
     MOST_TREES,

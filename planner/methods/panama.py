@@ -58,7 +58,8 @@ def routed(problem: Problem, options: PanamaOptions) -> list[tuple[int, Aggregat
     for job in problem.jobs:
         for server in job.servers:
             next_hops = unfold(fabric, server).next_hops
-            most[job.number, server] = max(ways(next_hops, worker) for worker in job.workers)
+            counted = {fabric.tor_of(worker): ways(next_hops, fabric.tor_of(worker)) for worker in job.workers}
+            most[job.number, server] = max(counted.values())
     for turn in range(options.trees):
         for job in problem.jobs:
             for server in job.servers:

@@ -30,6 +30,8 @@ from inakit.planner.methods.aro.printed_model import (
     task_graphs,
 )
 from inakit.planner.methods.aro.rate_objective import Rates, Worth
+from inakit.planner.methods.aro.reduced_network import network
+from inakit.planner.methods.aro.several_routing import Routing
 from inakit.planner.methods.aro.several_tasks import searched, with_best_rates, worker_paths
 from inakit.planner.methods.aro.task_graphs import TaskGraph, TaskKey, reached, tasks_of
 from inakit.planner.solvers import proven, solve
@@ -55,7 +57,7 @@ def locations(fabric: Fabric) -> list[tuple[str, ...]]:
         links = [(u, v) for u, v in fabric.capacities_bps if u in inside and v in inside]
         members = [switch.name for switch in fabric.switches if switch.tier == tier]
         for name in members:
-            found.setdefault((tier, min(reached(name, links))), []).append(name)
+            found.setdefault((tier, min(reached([name], links))), []).append(name)
     return [tuple(names) for names in found.values()]
 
 
@@ -307,11 +309,12 @@ class AcceleratedOptions(LiteralOptions):
 
 @dataclass(frozen=True)
 class Found:
-    """By task, a path for every worker and the rate in bit/s; and how well the rates are proven."""
+    """By task, a path for every worker and the rate in bit/s; how well the rates are proven; several tasks' routing."""
 
     paths: tuple[list[Path], ...]
     rates_bps: Rates
     outcome: SolverOutcome
+    routing: Routing | None = None
 
 
 def plan_accelerated(name: str, problem: Problem, options: AcceleratedOptions) -> Plan:
@@ -348,8 +351,8 @@ plan_sro = partial(plan_accelerated, "aro-sro")
 plan_app = partial(plan_accelerated, "aro-app")
 
 
-def accelerated(problem: Problem, variant: Variant, options: LiteralOptions) -> Found:
-    """The best routes after the variant's prunings, with rates in steps.
+def accelerated(problem: Problem, variant: Variant, options: LiteralOptions, start: Routing | None = None) -> Found:
+    """The best routes after the variant's prunings, with rates in steps; or those of the routing to `start` from.
 
     If SRO's first stage has no solution, its second stage removes only the switches of APP.
     """
@@ -368,11 +371,17 @@ def accelerated(problem: Problem, variant: Variant, options: LiteralOptions) -> 
             excluded = [names | (above - used) for names, used in zip(excluded, passed, strict=True)]
         except SolverError:
             pass
-    left = max(1.0, options.time_limit_s - (time.monotonic() - started))
-    return best(problem, excluded, replace(options, time_limit_s=left), step_bps)
+    left = max(options.time_limit_s / 4, options.time_limit_s - (time.monotonic() - started))
+    return best(problem, excluded, replace(options, time_limit_s=left), step_bps, start)
 
 
-def best(problem: Problem, excluded: Sequence[Collection[str]], options: Options, step_bps: float) -> Found:
+def best(
+    problem: Problem,
+    excluded: Sequence[Collection[str]],
+    options: Options,
+    step_bps: float,
+    start: Routing | None = None,
+) -> Found:
     """The best routes where each task avoids its `excluded` switches, with their best rates in multiples of a step."""
     fabric, tasks, started = problem.fabric, tasks_of(problem), time.monotonic()
     if len(tasks) == 1:
@@ -381,9 +390,9 @@ def best(problem: Problem, excluded: Sequence[Collection[str]], options: Options
         one = best_routing(replace(fabric, switches=switches, links=links), tasks[0], options.for_solver)
         return Found((one.paths,), (floor(one.rate_bps / step_bps * (1 + ROUNDING)) * step_bps,), one.outcome)
     pruned = tuple(replace(task, without=frozenset(out)) for task, out in zip(tasks, excluded, strict=True))
-    search = searched(fabric, pruned, options.for_solver, started)
+    search = searched(network(fabric, pruned), options.for_solver, started, start=start)
     found = with_best_rates(search.net, search.worth, search.incumbent.routing, step_bps)
     pieces = zip(tasks, found.routing.pieces, strict=True)
     paths = tuple(list(worker_paths(search.net, task, own)) for task, own in pieces)
     gap = max(0.0, search.bound / search.incumbent.value - 1)
-    return Found(paths, found.rates, proven(gap, started, "highs"))
+    return Found(paths, found.rates, proven(gap, started, "highs"), found.routing)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
+from time import monotonic
 
 from inakit.planner.core.fair_rates import in_closed_loop
 from inakit.planner.core.method import AFTERWARDS, ROUTED, Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import limits_summing
-from inakit.planner.methods.aro.accelerations import (
-    LiteralOptions,
-    plan_variant,
-)
+from inakit.planner.methods.aro.accelerations import VARIANTS, LiteralOptions, accelerated, plan_variant
 from inakit.planner.methods.aro.one_task import best_routing
-from inakit.planner.methods.aro.several_tasks import several, with_least_loss
+from inakit.planner.methods.aro.reduced_network import network
+from inakit.planner.methods.aro.several_tasks import plan_of, routing_of, searched, with_least_loss
 from inakit.planner.methods.aro.task_graphs import tasks_of
+from inakit.planner.methods.panama import PanamaOptions, routed
+from inakit.planner.solvers import proven
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.fabric.fabric import Fabric, Path
 
@@ -63,6 +64,37 @@ def plan_aware(problem: Problem, options: AroOptions) -> Plan:
     if options.with_results and in_closed_loop(problem, plan) is not plan:  # equal links never need this
         return several(problem, options)
     return plan
+
+
+PRUNED = 1 / 5
+"""The part of the time in which several tasks are searched after ARO-ACC's prunings, if the whole search ends without a
+proof.
+"""
+
+
+def several(problem: Problem, options: Options) -> Plan:
+    """The best plan by Eq. (3), or by (2) for one job: optimal only if proven, otherwise with its gap.
+
+    The search begins with PANAMA's routes, one tree for each task, so there is always a plan. If it proves nothing in
+    its part of the time, ARO-ACC's smaller search for a better plan follows. Raises `InputError` for a worker that
+    cannot reach its PS.
+    """
+    started, net, asked = monotonic(), network(problem.fabric, tasks_of(problem)), options.for_solver
+    greedy = routing_of(net, [tree for _, tree in routed(problem, PanamaOptions(options.seed, trees=1))])
+    if options.with_results:
+        search = searched(net, asked, started, results=True, start=greedy)
+    else:
+        deadline = started + options.time_limit_s
+        part = replace(asked, time_limit_s=options.time_limit_s * (1 - PRUNED))
+        search = searched(net, part, started, start=greedy)
+        left = deadline - monotonic()
+        if search.bound > search.enough and left > 0:
+            limited = LiteralOptions(options.seed, time_limit_s=left / 2, gap=options.gap)
+            found = accelerated(problem, VARIANTS["aro-acc"], limited, search.incumbent.routing)
+            search.improve(found.routing or greedy, deadline)
+    best = search.incumbent
+    outcome = proven(max(0.0, search.bound / best.value - 1), started, "highs")
+    return plan_of(problem, search.net, best.routing, best.rates, outcome, options.window)
 
 
 def plan_unaware(problem: Problem, options: Options) -> Plan:

@@ -15,8 +15,9 @@ from itertools import count, cycle, permutations
 from math import inf
 from time import monotonic
 
+from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, Plan, SolverOptions, SolverOutcome
+from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, AggregationTree, Plan, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.aro.bisection import ROUNDING, Least, Steps, least_t
@@ -28,16 +29,17 @@ from inakit.planner.methods.aro.several_routing import (
     Question,
     Router,
     Routing,
+    cut_up,
     extract,
     share_capacity,
     task_columns,
     with_results,
 )
 from inakit.planner.methods.aro.task_graphs import Task, tasks_of
-from inakit.planner.solvers import LinearProgram, proven
+from inakit.planner.solvers import LinearProgram
 from inakit.planner.trees.from_paths import Sender, Summing, plan_from_paths
 from inakit.topo.errors import SolverError
-from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
+from inakit.topo.fabric.fabric import DirectedLink, Path
 
 # -- The best rates of several tasks: branch and bound on boxes of rates.
 #
@@ -108,12 +110,13 @@ class BoxSearch:
     asked: Counter[str] = field(default_factory=Counter)
     parts: dict[str, int] = field(default_factory=dict)
     whole_s: float = WHOLE_S
+    last: Incumbent = field(init=False)
     settled: Incumbent | None = None
     shaking_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.levels = levels(self.net)
-        self.numbers = count()
+        self.numbers, self.last = count(), self.incumbent
         self.pairs = cycle(permutations(range(len(self.worth.tasks)), 2))
 
     def run(self, high: Rates) -> None:
@@ -124,8 +127,10 @@ class BoxSearch:
         few = sum(len(graph.links) for graph in self.net.graphs) <= FEW_LINKS
         if few:
             self.solve_whole(box)
-        self.climb(best)
         self.reroute()
+        self.climb(best)
+        self.settle(self.last)
+        self.shake_all(begun + SHAKING * (self.deadline - begun))
         self.descend(box)
         self.push(box)
         while self.open and min(self.ceiling, -self.open[0][0]) > self.enough and monotonic() < self.deadline:
@@ -188,23 +193,49 @@ class BoxSearch:
             part = (low + high) / 2
 
     def reroute(self) -> None:
-        """Route a new incumbent's tasks anew, one after the other, while that is better."""
-        tasks = range(len(self.worth.tasks))
-        while self.settled is not self.incumbent and self.ceiling > self.enough and monotonic() < self.deadline:
+        """Settle a new incumbent."""
+        while self.settled is not self.incumbent and self.is_open:
             self.settled = self.incumbent
-            for i in tasks:
-                self.route_anew([i])
+            self.settle(self.incumbent)
+
+    def settle(self, found: Incumbent) -> None:
+        """Route the tasks of a plan anew, one after the other, as long as that makes it better."""
+        before = 0.0
+        while found.value > before * (1 + IMPROVEMENT) and self.is_open:
+            before = found.value
+            for i in range(len(found.rates)):
+                found = max(found, self.routed_anew(found, [i]), key=lambda plan: plan.value)
+            self.consider(found)
 
     def shake(self) -> None:
-        """Take two tasks out of the incumbent and route both anew, a different pair each time."""
+        """Take two tasks out of the incumbent, route both anew, and settle this plan; a different pair each time."""
         started = monotonic()
-        self.route_anew(next(self.pairs))
-        self.reroute()
+        self.settle(self.routed_anew(self.incumbent, next(self.pairs)))
         self.shaking_s += monotonic() - started
 
-    def route_anew(self, tasks: Sequence[int]) -> None:
-        """Route these tasks one after the other, each at its highest rate beside the rates that the others have."""
-        found, rates = self.incumbent.routing, list(self.incumbent.rates)
+    def shake_all(self, until: float) -> None:
+        """Shake until no pair of tasks improves the incumbent, at most until this time."""
+        failed, tasks = 0, len(self.worth.tasks)
+        while failed < tasks * (tasks - 1) and self.is_open and monotonic() < until:
+            before = self.incumbent
+            self.shake()
+            failed = failed + 1 if self.incumbent is before else 0
+
+    def improve(self, routing: Routing, deadline: float) -> None:
+        """Improve the incumbent, or the routing of another search if that is better, until the deadline."""
+        self.deadline = deadline
+        self.settle(with_best_rates(self.net, self.worth, routing))
+        self.shake_all(deadline)
+        self.bound = max(self.bound, self.incumbent.value)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a better plan is possible, and there is time to search for it."""
+        return self.ceiling > self.enough and monotonic() < self.deadline
+
+    def routed_anew(self, plan: Incumbent, tasks: Sequence[int]) -> Incumbent:
+        """The plan with these tasks routed anew, each in turn at its highest rate beside the rates of the others."""
+        found, rates = plan.routing, list(plan.rates)
         for i in tasks[1:]:
             rates[i] = 0.0
         for i in tasks:
@@ -216,9 +247,9 @@ class BoxSearch:
             try:
                 best = fastest(net, min(self.deadline, monotonic() + self.turn), next(self.numbers), known)
             except SolverError:  # the time is over
-                return
+                return plan
             found, rates[i] = found.with_task(i, best.solution), 1 / best.t
-        self.consider(found)
+        return with_best_rates(self.net, self.worth, found)
 
     @cached_property
     def apart(self) -> ReducedNetwork:
@@ -308,7 +339,8 @@ class BoxSearch:
                 self.impossible.append(rates)
             if routing is None:
                 return status
-            self.consider(routing)
+            self.last = with_best_rates(self.net, self.worth, routing)
+            self.consider(self.last)
             if not routing.overloaded:
                 self.possible.append(rates)
             if not (routing.overloaded and exact):
@@ -329,11 +361,10 @@ class BoxSearch:
         """The seconds for one question: half of the remaining time."""
         return (self.deadline - monotonic()) / 2
 
-    def consider(self, routing: Routing) -> None:
-        """Make a routing the incumbent if its best rates are worth more."""
-        found = with_best_rates(self.net, self.worth, routing)
-        if found.value > self.incumbent.value:
-            self.incumbent = found
+    def consider(self, plan: Incumbent) -> None:
+        """Make a plan the incumbent if its rates are worth more."""
+        if plan.value > self.incumbent.value:
+            self.incumbent = plan
 
     def solve_cell(self, cell: Box, limit: float) -> None:
         """Drop the cell if it is empty or if its best corner is feasible; otherwise find its best rates.
@@ -365,7 +396,7 @@ class BoxSearch:
             self.asked["cells"] += 1
             if found.routing is None:
                 return found.bound
-            self.consider(found.routing)
+            self.consider(with_best_rates(self.net, self.worth, found.routing))
             if not found.routing.overloaded or self.enough >= found.bound:
                 return found.bound
             self.halve(found.routing.overloaded)
@@ -379,6 +410,15 @@ class BoxSearch:
 def is_up_to(rates: Rates, others: Rates) -> bool:
     """Whether no rate exceeds its counterpart."""
     return all(less <= more * (1 + ROUNDING) for less, more in zip(rates, others, strict=True))
+
+
+def routing_of(net: ReducedNetwork, trees: Sequence[AggregationTree]) -> Routing:
+    """The routing of a tree for each task."""
+    pieces = []
+    for graph, tree in zip(net.graphs, trees, strict=True):
+        above = {link: n for link, n in flow_counts([tree]).items() if link[0] not in graph.task.job.workers}
+        pieces.append(cut_up(net.fabric, graph, Counter(above)))
+    return Routing(tuple(pieces), tuple({} for _ in pieces))
 
 
 def with_best_rates(net: ReducedNetwork, worth: Worth, routing: Routing, step_bps: float = 0.0) -> Incumbent:
@@ -399,18 +439,6 @@ def with_best_rates(net: ReducedNetwork, worth: Worth, routing: Routing, step_bp
 
 PATIENCE = 4
 """The divisor of the remaining time that gives the time for one test of a single task."""
-
-
-def several(problem: Problem, options: Options) -> Plan:
-    """The best plan by Eq. (3), or by (2) for one job: optimal only if proven, otherwise with its gap.
-
-    Raises `InputError` for a worker that cannot reach its PS, `SolverError` if no routes are found in time.
-    """
-    started = monotonic()
-    search = searched(problem.fabric, tasks_of(problem), options.for_solver, started, results=options.with_results)
-    found = search.incumbent
-    outcome = proven(max(0.0, search.bound / found.value - 1), started, "highs")
-    return plan_of(problem, search.net, found.routing, found.rates, outcome, options.window)
 
 
 def plan_of(
@@ -434,28 +462,42 @@ def plan_of(
 
 
 def searched(
-    fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, started: float, *, results: bool = False
+    net: ReducedNetwork,
+    options: SolverOptions,
+    started: float,
+    *,
+    results: bool = False,
+    start: Routing | None = None,
 ) -> BoxSearch:
     """The finished search for the best rates of all tasks; with `results`, which return at the same rates.
 
     The best rates of gradients alone are found first. They bound those with results, their routing is a starting point,
-    and usually there is another one where results cost nothing.
+    and usually there is another one where results cost nothing. With a routing to `start` from the search has a
+    plan however short the time is.
     """
+    tasks = tuple(graph.task for graph in net.graphs)
 
     def begin(net: ReducedNetwork, routing: Routing, deadline: float) -> BoxSearch:
         worth = Worth(tasks, net.access)
         return BoxSearch(Router(net, options.seed), worth, deadline, options.gap, with_best_rates(net, worth, routing))
 
     deadline = started + options.time_limit_s
-    net = network(fabric, tasks)
-    alone = [fastest(net.only([i]), deadline, options.seed) for i in range(len(tasks))]
+    alone = []
+    for i in range(len(tasks)):
+        one, known, until = net.only([i]), None, deadline
+        if start:
+            rate = with_best_rates(one, Worth(tasks[i : i + 1], {}), start.only(i)).rates[0]
+            known, until = Least(start.only(i), 1 / rate, 0.0), monotonic() + (deadline - monotonic()) * TURN
+        alone.append(fastest(one, until, options.seed, known))
     high = tuple(1 / least.bound for least in alone)
     together = Routing(tuple(least.solution.pieces[0] for least in alone), tuple({} for _ in alone))
     search = begin(net, together, started + options.time_limit_s / 2 if results else deadline)
+    if start:
+        search.consider(with_best_rates(net, search.worth, start))
     search.run(high)
     if not results:
         return search
-    both = network(fabric, tasks, results=True)
+    both = network(net.fabric, tasks, results=True)
     again = begin(both, with_results(both, search.incumbent.routing), deadline)
     again.ceiling = search.bound
     if again.ceiling > again.enough:

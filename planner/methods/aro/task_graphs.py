@@ -121,10 +121,10 @@ class TaskGraph:
         the PS.
         """
         left = [link for link in self.links if not {*link} & {*switches}]
-        ending = reached(self.server, [(v, u) for u, v in left])
+        ending = reached([self.server], [(v, u) for u, v in left])
         if not ending.issuperset(self.workers):
             return None
-        begun = set[str]().union(*(reached(worker, left) for worker in self.workers))
+        begun = reached(self.workers, left)
         links = tuple((u, v) for u, v in left if u in begun and v in ending)
         return TaskGraph(self.fabric, self.workers, self.server, links)
 
@@ -135,10 +135,10 @@ class TaskGraph:
         return link[1], self.fabric.ingress_pipeline(link[1], link[0])
 
 
-def reached(start: str, links: Iterable[DirectedLink]) -> set[str]:
-    """`start`, and the nodes to which `links` lead from it."""
+def reached(start: Sequence[str], links: Iterable[DirectedLink]) -> set[str]:
+    """The nodes of `start`, and those to which `links` lead from one of them."""
     leaving = grouped(links, end=0)
-    found, left = {start}, [start]
+    found, left = {*start}, [*start]
     while left:
         new = [peer for _, peer in leaving[left.pop()] if peer not in found]
         found.update(new)

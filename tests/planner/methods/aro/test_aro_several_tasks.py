@@ -16,8 +16,8 @@ from inakit.planner.core.check import check
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.aro.several_tasks import several
-from inakit.planner.registry import METHODS
+from inakit.planner.methods.aro.aro import several
+from inakit.planner.registry import METHODS, find_method
 from inakit.topo.fabric.fabric import Chip
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_chip_as_wired, with_ina, with_pipelines
@@ -223,3 +223,33 @@ def test_a_tor_sends_a_flow_for_each_of_its_sums() -> None:
     plan = METHODS["aro"].plan(asked)
     assert plan.outcome.status == "optimal"
     assert sum(each.rate_bps for each in plan.trees) == pytest.approx(10e6)
+
+
+def crowded(seed: int) -> Problem:
+    """Up to four tasks of one job, or of several, on half of the hosts of a fat-tree or a leaf-spine."""
+    draw = random.Random(seed)
+    base = draw.choice([fat_tree(4), leaf_spine(4, 4, 4), leaf_spine(6, 4, 3)])
+    fabric = with_ina(with_pipelines(base, draw.choice([1, 2, 4])), share=draw.choice([0.3, 0.6]), seed=seed)
+    jobs, servers = draw.choice([(1, 4), (2, 1), (2, 2), (3, 1)])
+    hosts = draw.sample([host.name for host in fabric.hosts], jobs * (servers + 3))
+    parts = [hosts[k::jobs] for k in range(jobs)]
+    chosen = (job(part[servers:], *part[:servers], number=k) for k, part in enumerate(parts, 1))
+    return Problem(fabric, tuple(chosen), FRAGMENT)
+
+
+@pytest.mark.parametrize("seed", [long_unless(seed < 12, seed) for seed in range(120)])
+def test_no_plan_that_the_search_knows_is_better(seed: int) -> None:
+    """ARO-ACC's plan, and PANAMA's with one tree for each task, as `aro` has."""
+    asked, limit = crowded(seed), Options(time_limit_s=2)
+    ours = worth_of_plan(asked, METHODS["aro"].plan(asked, limit))
+    for name in ("aro-acc", "panama:trees=1"):
+        assert ours >= worth_of_plan(asked, find_method(name).plan(asked, limit)) * (1 - EXACT), name
+
+
+def test_there_is_a_plan_however_short_the_time_is() -> None:
+    asked = large(2).problem(0)
+    plan = METHODS["aro"].plan(asked, Options(time_limit_s=1e-3))
+    best = worth_of_plan(asked, METHODS["aro"].plan(asked, Options(time_limit_s=1)))
+    assert plan.outcome.status == "feasible"
+    assert plan.outcome.gap is not None
+    assert worth_of_plan(asked, plan) * (1 + plan.outcome.gap) >= best * (1 - EXACT)
