@@ -1,4 +1,4 @@
-"""The planning time of ARO with one task and with several: the kit's method and the paper's literal models."""
+"""ARO for one task and for several: planning times, and plans after some seconds, beside the paper's models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.papers.aro.efficiency import large
-from inakit.experiments.papers.aro.setting import MJMT, SJMT, AroSetting
+from inakit.experiments.papers.aro.setting import MJMT, SJMT
 from inakit.experiments.run.console import figures, names
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.planner.core.method import Options
@@ -29,7 +29,7 @@ from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_capacity, with_ina, with_pipelines
 from inakit.traffic.wire.packet_format import FRAGMENT
 
-Case = TypeVar("Case", "OneTask", "SeveralTasks", "OverTime")
+Case = TypeVar("Case", "OneTask", "SeveralTasks")
 Found = TypeVar("Found")
 
 
@@ -38,7 +38,7 @@ class Draw:
     """One seed of the case in row `row` of the table."""
 
     row: int
-    case: OneTask | SeveralTasks | OverTime
+    case: OneTask | SeveralTasks
     seed: int
 
     def __str__(self) -> str:
@@ -200,68 +200,48 @@ def short(milliseconds: float) -> str:
     return f"{milliseconds:.1f}" if milliseconds < 100 else f"{milliseconds:.0f}"
 
 
-SOON_S = 2.0
-QUICK_LITERAL_TIME_S = 10.0
-QUICK_SEEDS = 2
+# -- The plans that several tasks have after a short time, by `aro` and by HiGHS on the paper's model.
+
+LIMITS_S = (1.0, 2.0, 5.0, 10.0)
+OVER_TIME = ("aro", "aro-raw", "panama")
+SEEDS, QUICK_SEEDS = 3, 1
+TIE = 1e-6
+
+
+def some_jobs(fabric: Fabric, jobs: int, servers: int, workers: int, seed: int) -> Problem:
+    """Random jobs on the fabric, with four pipelines, and INA on 30 % of its switches.
+
+    Each job has `servers` PSs, and as many `workers`, of its own.
+    """
+    draw, each = random.Random(seed), servers + workers
+    fabric = with_ina(with_pipelines(fabric, PIPELINES), share=0.3, seed=seed)
+    hosts = draw.sample([host.name for host in fabric.hosts], jobs * each)
+    parts = [hosts[k * each : (k + 1) * each] for k in range(jobs)]
+    made = (Job(k, tuple(part[servers:]), tuple(part[:servers]), GRADIENT_BYTES) for k, part in enumerate(parts, 1))
+    return Problem(fabric, tuple(made), FRAGMENT)
 
 
 @dataclass(frozen=True)
 class SeveralTasks:
-    """A setting of the paper, planned to a proven gap of `gap` within `limit_s` seconds.
-
-    Each of `seeds` seeds gives one problem; the literal model plans the first `literal` of them too.
-    """
+    """A case with several tasks; each seed draws one `problem`."""
 
     name: str
-    setting: AroSetting
-    seeds: int
-    limit_s: float = 30.0
-    gap: float = 0.0
-    literal: int = 0
+    problem: Callable[[int], Problem]
 
 
 SEVERAL_TASKS = (
-    *(SeveralTasks(f"1 job, {n} tasks", replace(SJMT, tasks=n), seeds=10, literal=2) for n in (1, 2, 3, 4)),
-    SeveralTasks("4 jobs, 2 tasks", replace(MJMT, jobs=4), seeds=24, gap=0.001, literal=2),
-    SeveralTasks("5 jobs, 144 switches", large(3), seeds=10, limit_s=60.0, literal=1),
-    SeveralTasks("5 jobs, 192 switches", large(4), seeds=5),
-    SeveralTasks("5 jobs, 240 switches", large(5), seeds=5),
+    SeveralTasks("fat-tree 4, 1 job, 4 PSs", lambda seed: some_jobs(fat_tree(4), 1, 4, 6, seed)),
+    SeveralTasks("fat-tree 4, 2 jobs, 2 PSs each", lambda seed: some_jobs(fat_tree(4), 2, 2, 5, seed)),
+    SeveralTasks("leaf-spine 8x8, 1 job, 4 PSs", lambda seed: some_jobs(leaf_spine(8, 8, 8), 1, 4, 20, seed)),
+    SeveralTasks("leaf-spine 8x8, 5 jobs", lambda seed: some_jobs(leaf_spine(8, 8, 8), 5, 1, 10, seed)),
+    SeveralTasks("fat-tree 8, 1 job, 4 PSs", lambda seed: some_jobs(fat_tree(8), 1, 4, 40, seed)),
+    SeveralTasks("fat-tree 8, 2 jobs, 2 PSs each", lambda seed: some_jobs(fat_tree(8), 2, 2, 40, seed)),
+    SeveralTasks("fat-tree 8, 5 jobs", lambda seed: some_jobs(fat_tree(8), 5, 1, 20, seed)),
+    SeveralTasks("ARO's 24x24, 1 job, 4 PSs", replace(SJMT, tasks=4).problem),
+    SeveralTasks("ARO's 24x24, 4 jobs, 2 PSs each", replace(MJMT, jobs=4).problem),
+    SeveralTasks("ARO's 144 switches, 5 jobs", large(3).problem),
 )
-"""The paper's SJMT, MJMT, and Figure 11's lambda of 3, 4 and 5."""
-
-SEVERAL_TASKS_CAPTION = (
-    "Seconds: from the problem to the checked plan, median to worst. Proven: seeds within the requested gap. After "
-    f"{SOON_S:g} s: the objective, Eq. (2) or (3), of the plan with that time limit, as a share of the best, median to "
-    "worst; and its seconds. Literal: the paper's QSR model on the first seeds, median seconds, and its share of the "
-    "best, 0 without a plan. Ratio: its seconds to ours."
-)
-
-
-@dataclass(frozen=True)
-class Timed:
-    """A plan, None if the solver found none within its limit, and the seconds that planning and checking took."""
-
-    plan: Plan | None
-    seconds: float
-
-
-@dataclass(frozen=True)
-class TasksTiming:
-    """One problem, planned by `aro` with the case's time limit and with `SOON_S`, and perhaps by the literal model."""
-
-    problem: Problem
-    full: Timed
-    soon: Timed
-    literal: Timed | None
-
-    @property
-    def gap(self) -> float:
-        """The gap that the fast method proved within the case's time limit; 1 if it found no plan."""
-        return (self.full.plan.outcome.gap or 0.0) if self.full.plan else 1.0
-
-    def share(self, timed: Timed) -> float:
-        """The objective value of a plan as a share of that of the fast method's plan with the case's time limit."""
-        return worth_bps(self.problem, timed.plan) / worth_bps(self.problem, self.full.plan)
+"""Small and large Clos networks, and the paper's: SJMT, MJMT, and Figure 11 at lambda = 3."""
 
 
 def worth_bps(problem: Problem, plan: Plan | None) -> float:
@@ -272,104 +252,12 @@ def worth_bps(problem: Problem, plan: Plan | None) -> float:
     return jobs[0] if len(jobs) == 1 else min(jobs) + MU * sum(jobs)
 
 
-def trial(case: SeveralTasks, seed: int, literal_s: float) -> TasksTiming:
-    """Plan one problem within the case's time limit, within `SOON_S` and, for the first seeds, by the literal model."""
-    problem = case.setting.problem(seed)
-    full = timed(lambda: METHODS["aro"].plan(problem, Options(time_limit_s=case.limit_s, gap=case.gap)))
-    soon = timed(lambda: METHODS["aro"].plan(problem, Options(time_limit_s=SOON_S, gap=case.gap)))
-    literal = None
-    if seed < case.literal:
-        literal = timed(lambda: METHODS["aro-qsr"].plan(problem, Options(time_limit_s=literal_s)))
-    return TasksTiming(problem, full, soon, literal)
-
-
-def timed(plan: Callable[[], Plan]) -> Timed:
-    """Return the plan and the seconds that it took; None as the plan if the solver found none within its limit."""
-    started = time.perf_counter()
+def plan_within(name: str, problem: Problem, limit_s: float) -> Plan | None:
+    """A planner's plan, None if it has none within its time limit."""
     try:
-        made: Plan | None = plan()
+        return METHODS[name].plan(problem, Options(time_limit_s=limit_s))
     except SolverError:
-        made = None
-    return Timed(made, time.perf_counter() - started)
-
-
-def bench_several(console: Console, *, quick: bool = False, cases: Sequence[SeveralTasks] = SEVERAL_TASKS) -> bool:
-    """Time every case, and print the table; `quick` takes two seeds of each and gives the literal model less time.
-
-    Returns whether no seed failed.
-    """
-    literal_s = QUICK_LITERAL_TIME_S if quick else LITERAL_TIME_S
-    headings = ("seeds", "proven", "worst gap", "seconds", "after 2 s", "(s)", "literal (s)", "share", "ratio")
-    return measure_seeds(
-        cases,
-        lambda case: min(case.seeds, QUICK_SEEDS) if quick else case.seeds,
-        lambda case, seed: trial(case, seed, literal_s),
-        lambda one: f"gap {one.gap:.2%} in {one.full.seconds:.2f} s",
-        several_tasks_cells,
-        table_of("ARO with several tasks", f"{SEVERAL_TASKS_CAPTION} At most {literal_s:g} s.", headings),
-        console,
-    )
-
-
-def several_tasks_cells(case: SeveralTasks, trials: Sequence[TasksTiming]) -> list[str]:
-    """A case's row: runs, proven ones, worst gap, times, shares after `SOON_S`, and the literal model's figures."""
-    soon, took = [trial.share(trial.soon) for trial in trials], [trial.full.seconds for trial in trials]
-    both = [(trial, trial.literal) for trial in trials if trial.literal]
-    proven = sum(trial.gap <= case.gap * (1 + 1e-6) for trial in trials)
-    return [
-        str(len(trials)),
-        str(proven),
-        f"{max(trial.gap for trial in trials):.2%}",
-        f"{median(took):.2f}-{max(took):.2f}",
-        f"{median(soon):.0%}-{min(soon):.0%}",
-        f"{max(trial.soon.seconds for trial in trials):.1f}",
-        f"{median(literal.seconds for _, literal in both):.1f}" if both else "-",
-        f"{median(trial.share(literal) for trial, literal in both):.0%}" if both else "-",
-        f"{median(literal.seconds / trial.full.seconds for trial, literal in both):.0f}" if both else "-",
-    ]
-
-
-# -- The plans that several tasks have after a short time, by `aro` and by HiGHS on the paper's model.
-
-LIMITS_S = (1.0, 2.0, 5.0, 10.0)
-OVER_TIME = ("aro", "aro-raw", "panama")
-
-
-@dataclass(frozen=True)
-class OverTime:
-    """Random jobs on a fabric with INA on 30 % of the switches and four pipelines: `jobs` jobs with `servers` PSs each.
-
-    Every job has `workers` random workers of its own.
-    """
-
-    name: str
-    fabric: Callable[[], Fabric]
-    jobs: int
-    servers: int
-    workers: int
-
-    def problem(self, seed: int) -> Problem:
-        draw = random.Random(seed)
-        fabric = with_ina(with_pipelines(self.fabric(), PIPELINES), share=0.3, seed=seed)
-        hosts = draw.sample([host.name for host in fabric.hosts], self.jobs * (self.servers + self.workers))
-        each = self.servers + self.workers
-        parts = [hosts[k * each : (k + 1) * each] for k in range(self.jobs)]
-        jobs = (
-            Job(k, tuple(part[self.servers :]), tuple(part[: self.servers]), GRADIENT_BYTES)
-            for k, part in enumerate(parts, 1)
-        )
-        return Problem(fabric, tuple(jobs), FRAGMENT)
-
-
-CASES_OVER_TIME = (
-    OverTime("fat-tree 4, 1 job, 4 PSs", lambda: fat_tree(4), 1, 4, 6),
-    OverTime("fat-tree 4, 2 jobs, 2 PSs each", lambda: fat_tree(4), 2, 2, 5),
-    OverTime("leaf-spine 8x8, 1 job, 4 PSs", lambda: leaf_spine(8, 8, 8), 1, 4, 20),
-    OverTime("leaf-spine 8x8, 5 jobs", lambda: leaf_spine(8, 8, 8), 5, 1, 10),
-    OverTime("fat-tree 8, 1 job, 4 PSs", lambda: fat_tree(8), 1, 4, 40),
-    OverTime("fat-tree 8, 2 jobs, 2 PSs each", lambda: fat_tree(8), 2, 2, 40),
-    OverTime("fat-tree 8, 5 jobs", lambda: fat_tree(8), 5, 1, 20),
-)
+        return None
 
 
 @dataclass(frozen=True)
@@ -385,23 +273,19 @@ class PlansOverTime:
         return [worth / best for worth in self.worths_bps[name]]
 
 
-def plans_over_time(case: OverTime, seed: int) -> PlansOverTime:
+def plans_over_time(case: SeveralTasks, seed: int) -> PlansOverTime:
     """Plan one problem by every planner with each time limit."""
     problem = case.problem(seed)
-
-    def plan(name: str, limit_s: float) -> Plan | None:
-        return timed(lambda: METHODS[name].plan(problem, Options(time_limit_s=limit_s))).plan
-
-    made = {name: [plan(name, limit_s) for limit_s in LIMITS_S] for name in OVER_TIME}
+    made = {name: [plan_within(name, problem, limit_s) for limit_s in LIMITS_S] for name in OVER_TIME}
     worths = {name: tuple(worth_bps(problem, each) for each in plans) for name, plans in made.items()}
     return PlansOverTime(worths, tuple((each.outcome.gap or 0.0) if each else inf for each in made["aro"]))
 
 
-def over_time_cells(_: OverTime, draws: Sequence[PlansOverTime]) -> list[str]:
+def several_tasks_cells(_: SeveralTasks, draws: Sequence[PlansOverTime]) -> list[str]:
     """A case's row: shares of the best plan after each time limit, the means of all draws; and gaps of `aro`, means."""
     shares = [[mean(times) for times in zip(*(draw.shares(name) for draw in draws), strict=True)] for name in OVER_TIME]
     lower = sum(
-        ours < theirs * (1 - 1e-6)
+        ours < theirs * (1 - TIE)
         for draw in draws
         for ours, theirs in zip(draw.worths_bps["aro"], draw.worths_bps["aro-raw"], strict=True)
     )
@@ -409,15 +293,15 @@ def over_time_cells(_: OverTime, draws: Sequence[PlansOverTime]) -> list[str]:
     return [*(" ".join(f"{part:.0%}" for part in row) for row in [*shares, gaps]), str(lower)]
 
 
-def bench_over_time(console: Console, *, quick: bool = False, cases: Sequence[OverTime] = CASES_OVER_TIME) -> bool:
+def bench_several(console: Console, *, quick: bool = False, cases: Sequence[SeveralTasks] = SEVERAL_TASKS) -> bool:
     """Plan every case with each time limit, and print the table; `quick` takes one seed. Whether no seed failed."""
     limits = ", ".join(f"{limit_s:g}" for limit_s in LIMITS_S)
     return measure_seeds(
         cases,
-        lambda _: 1 if quick else 3,
+        lambda _: QUICK_SEEDS if quick else SEEDS,
         plans_over_time,
         lambda one: " ".join(f"{share:.0%}" for share in one.shares("aro")),
-        over_time_cells,
+        several_tasks_cells,
         table_of(
             "Plans of several tasks after a short time",
             f"With time limits of {limits} s: the objective, Eq. (2) or (3), as a share of the best plan of all; the "
