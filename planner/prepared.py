@@ -25,7 +25,8 @@ class Prepared:
 
     Rates are those of the method times `factor`; each line of `notes` gives a reason why this is not 1. `program` is
     the data-plane program to which the plan is fitted, if any. `known` is the prediction if it is known already;
-    `dataclasses.replace` drops it. Prediction and entries are computed once, on first use.
+    `dataclasses.replace` drops it. Prediction and entries are computed once, on first use. The entries can be added to
+    those of `earlier` plans, whose trees have other numbers.
     """
 
     problem: Problem
@@ -34,6 +35,7 @@ class Prepared:
     factor: float = 1.0
     notes: tuple[str, ...] = ()
     program: DataPlaneProgram | None = None
+    earlier: tuple[Plan, ...] = ()
     known: InitVar[Prediction | None] = None
     _known: Prediction | None = field(init=False, repr=False, compare=False)
 
@@ -48,7 +50,7 @@ class Prepared:
     @cached_property
     def entries(self) -> Entries:
         """The table entries of every switch."""
-        return entries(self.problem, self.plan, self.program or INA)
+        return entries(self.problem, self.plan, self.program or INA, self.earlier)
 
     def fitted(self, program: DataPlaneProgram) -> Prepared:
         """The plan fitted to this program. Raises `PlanError` if the program cannot run it."""

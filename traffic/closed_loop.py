@@ -77,13 +77,44 @@ class Interfering(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Following:
+    """A plan that replaces another between two iterations of a run with a single job, and the run's options with it."""
+
+    plan: Plan
+    options: ReliableOptions
+
+
+class Replanning(Protocol):
+    """Decides between the iterations of a run with a single job whether the next ones follow another plan."""
+
+    def begin(self, now: float) -> None:
+        """Note that the run begins, at a time of the ports' clock in seconds."""
+        ...
+
+    def pause_s(self, iteration: Iteration) -> float:
+        """The time after an iteration in which packets that full queues hold leave the network."""
+        ...
+
+    def following(self, iteration: Iteration, now: float) -> Following | None:
+        """The next plan after an iteration and its pause; None for the same plan.
+
+        Called beside the loop: planning can take long.
+        """
+        ...
+
+    def install(self, now: float) -> None:
+        """Install the plan that `following` returned last; it was not None."""
+        ...
+
+
 @dataclass
 class JobState:
     """A job's progress in its iterations.
 
     While `loading`, its part of the memory belongs to the loading thread; from `start_at` on, while it is `active`, it
-    exchanges gradients. `results`: the number of results that its workers held at `progress_at`, the time of its last
-    change.
+    exchanges gradients. While `pausing`, loading begins only at `start_at`. `results`: the number of results that its
+    workers held at `progress_at`, the time of its last change.
     """
 
     index: int
@@ -91,6 +122,7 @@ class JobState:
     start_at: float
     iteration: int = 0
     active: bool = False
+    pausing: bool = False
     results: int = 0
     progress_at: float = 0.0
 
@@ -99,7 +131,7 @@ class ClosedLoop:
     """One run. It reads the ports' clock, so that a network in memory can have its own.
 
     A subclass sets `memory`, `workers` and `servers`, the endpoints. `real_time_tick_s`: the default interval at which
-    they act in real time, in seconds.
+    they act in real time, in seconds. `coming`: the loop of another plan, whose endpoints have the next iteration.
     """
 
     real_time_tick_s: ClassVar[float] = TICK_S
@@ -113,11 +145,14 @@ class ClosedLoop:
         self.layout, self.ports, self.gradients, self.options = layout, ports, gradients, options
         self.executor = executor
         self.interference: Interfering | None = None
+        self.replanning: Replanning | None = None
+        self.coming: ClosedLoop | None = None
         self.jobs: list[JobState] = []
         self.iterations: dict[tuple[int, int], Iteration] = {}  # by job index and iteration
         self.begun: set[tuple[int, int]] = set()  # of the same
         self.retransmitted_before = np.zeros(len(layout.streams.host), np.int64)
         self.cuts_before = np.zeros(len(layout.streams.host), np.int64)
+        self.late_s_before, self.strangers_before = np.zeros(len(layout.hosts)), 0  # of earlier plans
 
     # -- the loop
 
@@ -129,6 +164,8 @@ class ClosedLoop:
         self.started_at = self.ports.now()
         for job in jobs:
             job.start_at = self.started_at + self.layout.problem.jobs[job.index].arrival_s
+        if self.replanning:
+            self.replanning.begin(self.started_at)
         tell_at = self.started_at
         while jobs:
             raise_if_lost()
@@ -209,10 +246,15 @@ class ClosedLoop:
             self.watch(job, now)
             if self.finished(job.index):
                 self.finish(job, now)
-        elif job.loading.done() and now >= job.start_at:
+        elif job.pausing and now >= job.start_at:
+            job.pausing = False
+            job.loading = self.load(job.index, job.iteration)
+        elif not job.pausing and job.loading.done() and now >= job.start_at:
             self.note_exactness(job)
             if job.iteration == self.layout.problem.jobs[job.index].iterations:
                 return True
+            if self.coming:
+                self.follow(self.coming)
             self.begin(job, now)
         return False
 
@@ -225,12 +267,15 @@ class ClosedLoop:
 
     def finish(self, job: JobState, now: float) -> None:
         """Record the iteration; check its sums and load the next gradients while the workers compute."""
-        self.iterations[job.index, job.iteration] = self.measure(job)
+        measured = self.iterations[job.index, job.iteration] = self.measure(job)
         self.workers.end(job.index)
         job.active = False
         job.iteration += 1
-        job.start_at = now + self.layout.problem.jobs[job.index].compute_s
-        job.loading = self.load(job.index, job.iteration)
+        pause_s = self.replanning.pause_s(measured) if self.replanning else 0.0
+        job.start_at = now + max(self.layout.problem.jobs[job.index].compute_s, pause_s)
+        job.pausing = pause_s > 0
+        if not job.pausing:
+            job.loading = self.load(job.index, job.iteration)
 
     def finished(self, job_index: int) -> bool:
         """Whether the iteration of a job is over, that is, all workers have all sums."""
@@ -264,8 +309,41 @@ class ClosedLoop:
                 for worker in range(len(job.workers)):
                     self.gradients.take(job, worker, iteration - 1, self.memory.result(job, worker))
         if iteration < job.iterations:
-            self.memory.load(job_index, self.gradients, iteration)
+            self.coming = self.successor(job_index, iteration) if self.replanning and iteration else None
+            (self.coming or self).memory.load(job_index, self.gradients, iteration)
         return wrong
+
+    # -- another plan
+
+    def successor(self, job_index: int, iteration: int) -> ClosedLoop | None:
+        """The loop of the plan that an iteration follows; None for the same plan.
+
+        Its sequence numbers go on from those of this plan, since switches may see an earlier plan's trees again.
+        """
+        assert self.replanning is not None
+        following = self.replanning.following(self.iterations[job_index, iteration - 1], self.ports.now())
+        if following is None:
+            return None
+        options = following.options
+        layout = lay_out_plan(self.layout.problem, following.plan, self.layout.hosts, options.bounds)
+        used = self.options.worker.first_seq + iteration * int(self.layout.trees.count.max())
+        first_seq = used + max(part.tree.reach for part in layout.parts)
+        options = replace(options, worker=replace(options.worker, first_seq=first_seq))
+        return type(self)(layout, self.ports, self.gradients, options, self.executor)
+
+    def follow(self, other: ClosedLoop) -> None:
+        """Install the plan of another loop, and go on with its endpoints. No job may be in an iteration."""
+        assert self.replanning is not None
+        self.replanning.install(self.ports.now())
+        self.late_s_before, self.strangers_before = self.workers.late_s() + self.late_s_before, self.strangers
+        self.layout, self.options = other.layout, other.options
+        self.retransmitted_before, self.cuts_before = other.retransmitted_before, other.cuts_before
+        self.memory, self.workers, self.servers, self.coming = other.memory, other.workers, other.servers, None
+
+    @property
+    def strangers(self) -> int:
+        """The packets of the run so far that came to an endpoint outside their tree."""
+        return self.strangers_before + self.servers.strangers + self.workers.counts.strangers
 
     def watch(self, job: JobState, now: float) -> None:
         """Raise `RunError` when no result has come for too long."""
@@ -348,13 +426,13 @@ class ClosedLoop:
 
     def measured(self) -> Measured:
         """The measurements of the whole run."""
-        late = self.workers.late_s()
+        late = self.workers.late_s() + self.late_s_before
         return Measured(
             mode="reliable",
             iterations=tuple(self.iterations[key] for key in sorted(self.iterations)),
             late_s={host.name: float(s) for host, s in zip(self.layout.hosts, late, strict=True) if s > 0},
             problems=dict(self.ports.problems()),
-            strangers=self.servers.strangers + self.workers.counts.strangers,
+            strangers=self.strangers,
         )
 
 
@@ -417,10 +495,12 @@ def run_reliable(
     progress: Progress | None = None,
     interference: Interfering | None = None,
     endpoints: Endpoints | None = None,
+    replanning: Replanning | None = None,
 ) -> Measured:
     """Run all iterations of all jobs on a network in which the plan's entries are installed.
 
-    `endpoints` opens the hosts' ports, by default their sockets.
+    `endpoints` opens the hosts' ports, by default their sockets. With `replanning` later iterations can follow other
+    plans; an interference then has no part in their layout.
 
     Raises `PlanError` for a plan without a PS at a tree's root, `RunError` when a run stalls.
     """
@@ -429,7 +509,7 @@ def run_reliable(
     with (endpoints or on_sockets)(layout.hosts) as (ports, executor):
         used: tuple[StreamLayout, Ports] = interference.prepare(layout, ports) if interference else (layout, ports)
         loop = loop_of(used[0])(*used, gradients or RandomGradients(), options, executor)
-        loop.interference = interference
+        loop.interference, loop.replanning = interference, replanning
         return loop.run(progress or (lambda _: None))
 
 

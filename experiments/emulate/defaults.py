@@ -9,6 +9,7 @@ from rich.console import Console
 
 from inakit.experiments.calibrate.capacity import rounded_down
 from inakit.experiments.calibrate.rate_probe import fastest_bps, fit, kept_rate
+from inakit.experiments.run.faults import OtherTraffic
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.worlds.emulated import EmulatedWorld
 from inakit.experiments.worlds.registry import AUTO
@@ -90,9 +91,8 @@ def faults_at(faults: FaultPlan | None, scale: float) -> FaultPlan | None:
     """The faults with the rates of background traffic and hostile hosts times `scale`; None for None."""
     if faults is None:
         return None
-    background = tuple(replace(flow, rate_bps=flow.rate_bps * scale) for flow in faults.background)
-    hostile = tuple(replace(attack, rate_bps=attack.rate_bps * scale) for attack in faults.hostile)
-    return replace(faults, background=background, hostile=hostile)
+    traffic = OtherTraffic(faults.background, faults.hostile).slowed(scale)
+    return replace(faults, background=traffic.background, hostile=traffic.hostile)
 
 
 def rate_to_try(problem: Problem, scale: float, share: float) -> str:

@@ -41,7 +41,7 @@ from inakit.planner.core.slot_policies import policy_of
 from inakit.planner.install.ina_program import find_program
 from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.registry import by_name, find_method, find_own, is_known
-from inakit.planner.replan import replan_beside
+from inakit.planner.replan import Replanner
 from inakit.planner.trees.headroom import with_policy
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.circuits import Interconnect, patch_panel
@@ -57,7 +57,7 @@ class Emulation:
     - `captures`: the switch ports whose packets are kept as pcap files
     - `faults`: the faults of every planner's run
     - `policies`: the slot policies under which every plan is measured; by default a plan keeps its method's policy
-    - `replan`: every plan is measured unchanged, and replanned for the capacity that background traffic leaves
+    - `replan`: every plan is measured unchanged, and with a controller that plans anew between iterations
     - `patch_panel`: all optical links go through one circuit switch
     - `free`: the values that the kit chooses to fit this machine
     - `keep_going`: a run continues even if it is clearly too slow
@@ -180,6 +180,7 @@ def runs_of(emulation: Emulation, plans: Mapping[str, Prepared], folder: RunFold
             captures=emulation.captures,
             folder=folder.path / name,
             interconnect=emulation.interconnect,
+            replans=replans(emulation, name),
         )
         write_plan(folder.path / name, prepared)
         write_planned_links(folder, name, prepared)
@@ -237,14 +238,33 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
     check_observation(world, asked=emulation.sampling.asked)
     if emulation.faults is not None:
         check_mode(emulation.mode)
-    if emulation.replan and (emulation.faults is None or not emulation.faults.background):
-        raise InputError("--replan needs background traffic: give --faults a file with background traffic")
+    if emulation.replan:
+        check_replanning(emulation)
     for policy in emulation.policies:
         if policy_of(policy).needs_root and emulation.mode != "reliable":
             raise InputError(
                 f"slot policy '{policy}' in mode '{emulation.mode}': no PS would receive a sum; choose reliable"
             )
     return world
+
+
+def check_replanning(emulation: Emulation) -> None:
+    """Raise `InputError` unless background traffic is the only fault, does not follow routes, and runs are closed loops
+    with several iterations.
+    """
+    faults, jobs = emulation.faults or FaultPlan(), emulation.problem.jobs
+    if not faults.background:
+        raise InputError("--replan needs background traffic: give --faults a file with background traffic")
+    if faults.links or faults.events or faults.stragglers or faults.hostile:
+        raise InputError("--replan knows no other faults than background traffic: remove them from the faults file")
+    if any(job.iterations < 2 for job in jobs):
+        raise InputError("--replan changes plans between iterations: give jobs 2 iterations or more")
+    hosts = {host for job in jobs for host in (*job.workers, *job.servers)}
+    for flow in faults.background:
+        if flow.destination in hosts:
+            raise InputError(
+                f"background traffic to '{flow.destination}' follows the job's routes: choose another host"
+            )
 
 
 def make_plans(emulation: Emulation, console: Console) -> dict[str, Prepared]:
@@ -259,16 +279,27 @@ def make_plans(emulation: Emulation, console: Console) -> dict[str, Prepared]:
         for variant, plan in variants(emulation, name, made):
             for full_name, under in under_policies(problem, variant, plan, emulation.policies):
                 plans[full_name] = prepare(problem, under, emulation.mode)
+                if emulation.replan:
+                    Replanner(plans[full_name], Options(seed=emulation.seed))  # refuses plans that it cannot replace
                 print_headroom(console, full_name, plans[full_name])
     return plans
 
 
+REPLANNED = "-replanned"
+"""The end of the name of a plan that runs with a controller, before the name of a slot policy."""
+
+
 def variants(emulation: Emulation, name: str, plan: Plan) -> Iterator[tuple[str, Plan]]:
-    """Yield the plan and, with `replan`, one for the capacity that background traffic leaves; each with its name."""
+    """Yield the plan and, with `replan`, the plan with which a controller begins; each with its name."""
     yield name, plan
-    if emulation.replan and emulation.faults is not None:
-        flows = emulation.faults.background
-        yield f"{name}-replanned", replan_beside(emulation.problem, plan, flows, Options(seed=emulation.seed))
+    if emulation.replan:
+        yield name + REPLANNED, plan
+
+
+def replans(emulation: Emulation, name: str) -> Options | None:
+    """The options with which the controller of a plan's run plans anew; None if it has no controller."""
+    with_controller = emulation.replan and name.partition("+")[0].endswith(REPLANNED)
+    return Options(seed=emulation.seed) if with_controller else None
 
 
 def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[str]) -> Iterator[tuple[str, Plan]]:

@@ -111,6 +111,13 @@ def in_own_time(options: ReliableOptions, prepared: Prepared, *, piecewise: bool
     )
 
 
+def as_fine(options: ReliableOptions, prepared: Prepared) -> ReliableOptions:
+    """The options with a step, if they name one, that is as fine as another plan of the run needs."""
+    if options.tick_s is None:
+        return options
+    return replace(options, tick_s=min(options.tick_s, step_s(prepared, options.bounds.in_flight_s)))
+
+
 @dataclass(frozen=True)
 class Flow:
     """The stream of each worker along one tree of a job: `fragments`, of which at most `window` are in flight."""

@@ -6,14 +6,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Self
 
 from inakit.experiments.run.interference import Interference, Scene
 from inakit.experiments.run.record import InterferenceRecord, Moment
-from inakit.experiments.worlds.world import Beside, Feature
+from inakit.experiments.worlds.world import Beside, Feature, LiveNetwork
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import (
     Faults,
@@ -44,14 +44,110 @@ def workers_of(problem: Problem) -> frozenset[str]:
     return frozenset(worker for job in problem.jobs for worker in job.workers)
 
 
+@dataclass(frozen=True)
+class When:
+    """The time of an event: `seconds` after the start of the run or, if that is None, the beginning of an iteration.
+
+    `job` is the position of the iteration's job in the problem. Iterations and positions count from 0.
+    """
+
+    seconds: float | None = None
+    iteration: int = 0
+    job: int = 0
+
+    def has_come(self, loop: ClosedLoop, now: float) -> bool:
+        """Whether the event is due at the time `now` of the run's clock, in seconds."""
+        if self.seconds is None:
+            return (self.job, self.iteration) in loop.begun
+        return now - loop.started_at >= self.seconds
+
+    def next_due(self, loop: ClosedLoop) -> float:
+        """The time at which the event is due, up to rounding, unless an iteration begins earlier."""
+        if self.seconds is None:
+            return -inf if (self.job, self.iteration) in loop.begun else inf
+        return loop.started_at + self.seconds
+
+    def __str__(self) -> str:
+        return f"iteration {self.iteration}" if self.seconds is None else f"{self.seconds:g} s"
+
+
+@dataclass(frozen=True)
+class Span:
+    """The time in which a background flow sends; None: from the beginning, or to the end."""
+
+    begin: When | None = None
+    end: When | None = None
+
+    def __str__(self) -> str:
+        bounds = (("from", self.begin), ("to", self.end))
+        return "".join(f" {word} {bound}" for word, bound in bounds if bound is not None)
+
+
+ALWAYS = Span()
+
+
+@dataclass
+class Timed:
+    """A background flow that begins or ends during a run. `context` holds it until the run ends."""
+
+    flow: Flow
+    span: Span
+    context: ExitStack
+    started: Future[None] | None = None
+    stopped: Future[None] | None = None
+
+    def start(self, network: LiveNetwork, beside: Beside) -> None:
+        """Begin to send, beside the run."""
+        frames = tuple(background_traffic(network.hosts, (self.flow,)))
+
+        def begin() -> None:
+            self.halt = self.context.enter_context(network.repeating(frames))
+
+        self.started = beside.during(begin, 0.0, lambda: None)
+
+    def stop(self, beside: Beside) -> None:
+        """Send no more, beside the run."""
+        started = self.started
+        assert started is not None
+
+        def end() -> None:
+            started.result()
+            self.halt()
+
+        self.stopped = beside.during(end, 0.0, lambda: None)
+
+    def next_due(self, loop: ClosedLoop) -> float:
+        """The time at which it begins or ends, up to rounding."""
+        due = self.span.begin if self.started is None else self.span.end if self.stopped is None else None
+        return inf if due is None else due.next_due(loop)
+
+    def check(self) -> None:
+        """Raise the error of a beginning or an end that failed."""
+        for work in (self.started, self.stopped):
+            if work is not None and work.done():
+                work.result()
+
+
 @dataclass
 class OtherTraffic(Interference):
-    """Packets that belong to no job: `background` flows, and packets of `hostile` hosts, drawn from `seed`."""
+    """Packets that belong to no job: `background` flows, and packets of `hostile` hosts, drawn from `seed`.
+
+    `spans`: the time of each background flow; without them, all send during the whole run.
+    """
 
     background: tuple[Flow, ...] = ()
     hostile: tuple[Attack, ...] = ()
     seed: int = 0
+    spans: tuple[Span, ...] = ()
+    timed: list[Timed] = field(default_factory=list, init=False)
+    beside: Beside = field(init=False)
     needs = (Feature.TRAFFIC,)
+
+    def slowed(self, scale: float) -> OtherTraffic:
+        """The traffic at `scale` times its rates."""
+        background = tuple(replace(each, rate_bps=each.rate_bps * scale) for each in self.background)
+        hostile = tuple(replace(each, rate_bps=each.rate_bps * scale) for each in self.hostile)
+        return OtherTraffic(background, hostile, self.seed, self.spans)
 
     def flows(self, problem: Problem) -> tuple[Flow, ...]:
         """The flows of IPv4 packets other than INA: background traffic, and hostile packets disguised as such."""
@@ -78,14 +174,43 @@ class OtherTraffic(Interference):
 
     @contextmanager
     def acting(self, scene: Scene) -> Iterator[Self]:
-        """Send the traffic until the block ends."""
-        with super().acting(scene) as own, scene.network.repeating(tuple(own.frames())):
+        """Send the traffic until the block ends, each background flow in its time."""
+        with super().acting(scene) as own, ExitStack() as stack:
+            stack.enter_context(scene.network.repeating(tuple(own.frames())))
+            own.timed = [Timed(flow, span, stack.enter_context(ExitStack())) for flow, span in own.flows_in_time()]
+            if own.timed:
+                own.beside = stack.enter_context(scene.network.beside())
             yield own
+        for each in own.timed:
+            each.check()
+
+    def act(self, loop: ClosedLoop, now: float) -> None:
+        """Begin and end the background flows whose time has come."""
+        for each in self.timed:
+            each.check()
+            if each.started is None and (each.span.begin is None or each.span.begin.has_come(loop, now)):
+                each.start(self.scene.network, self.beside)
+            elif (
+                each.started is not None
+                and each.stopped is None
+                and each.span.end
+                and each.span.end.has_come(loop, now)
+            ):
+                each.stop(self.beside)
+
+    def next_due(self, loop: ClosedLoop) -> float:
+        """The earliest time at which a background flow begins or ends, up to rounding."""
+        return min((each.next_due(loop) for each in self.timed), default=inf)
+
+    def flows_in_time(self) -> Iterator[tuple[Flow, Span]]:
+        """Yield each background flow that does not send during the whole run, with its time."""
+        yield from ((flow, span) for flow, span in zip(self.background, self.spans, strict=False) if span != ALWAYS)
 
     def frames(self) -> Iterator[RepeatedFrames]:
-        """Yield the frames of background flows and of hostile hosts."""
+        """Yield the frames of hostile hosts, and of the background flows that send during the whole run."""
         hosts, prepared = self.scene.network.hosts, self.scene.prepared
-        yield from background_traffic(hosts, self.background)
+        timed = [flow for flow, _ in self.flows_in_time()]
+        yield from background_traffic(hosts, [flow for flow in self.background if flow not in timed])
         layout = lay_out_plan(prepared.problem, prepared.plan, hosts)
         yield from hostile_traffic(hosts, layout, self.hostile, self.seed)
 
@@ -95,8 +220,10 @@ class OtherTraffic(Interference):
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
         """The flows, the attacks, and the number of packets that queues dropped."""
+        spans = (*self.spans, *[ALWAYS] * (len(self.background) - len(self.spans)))
         flows = [
-            f"{each.source} sends {each.rate_bps / 1e6:g} Mbit/s to {each.destination}" for each in self.background
+            f"{each.source} sends {each.rate_bps / 1e6:g} Mbit/s to {each.destination}{span}"
+            for each, span in zip(self.background, spans, strict=True)
         ]
         attacks = [Moment(text=str(each), nodes=[each.host], at_s=None, lasting_s=None) for each in self.hostile]
         dropped = dropped_by_queues(monitor)
@@ -173,30 +300,6 @@ class LossyLinks(Interference):
             f"queues of switches dropped {counts['dropped_by_queues']:,}"
         )
         return InterferenceRecord(kind="lossy links", said=[said], counts=counts)
-
-
-@dataclass(frozen=True)
-class When:
-    """The time of an event: `seconds` after the start of the run or, if that is None, the beginning of an iteration.
-
-    `job` is the position of the iteration's job in the problem. Iterations and positions count from 0.
-    """
-
-    seconds: float | None = None
-    iteration: int = 0
-    job: int = 0
-
-    def has_come(self, loop: ClosedLoop, now: float) -> bool:
-        """Whether the event is due at the time `now` of the run's clock, in seconds."""
-        if self.seconds is None:
-            return (self.job, self.iteration) in loop.begun
-        return now - loop.started_at >= self.seconds
-
-    def next_due(self, loop: ClosedLoop) -> float:
-        """The time at which the event is due, up to rounding, unless an iteration begins earlier."""
-        if self.seconds is None:
-            return -inf if (self.job, self.iteration) in loop.begun else inf
-        return loop.started_at + self.seconds
 
 
 @dataclass(frozen=True)

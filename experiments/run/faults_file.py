@@ -16,6 +16,7 @@
     stragglers: {mean: 1.0, spread: 0.2, seed: 1}    # shares of planned rates, normally distributed (GOAT)
     background:
       - {from: h3, to: h7, rate: 5M, frame_bytes: 1000}
+      - {from: h4, to: h8, rate: 5M, at: {iteration: 2}, until: {iteration: 6}}  # without them, during the whole run
     hostile:                                         # during the whole run, against the job with this number
       - {host: h7, job: 1, rate: 2M, attacks: [spoof, replay]}  # without `attacks`, all of `traffic/faults/attacks.py`
 
@@ -34,7 +35,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, StrictStr, Tag
 
-from inakit.experiments.run.faults import Event, Failures, LossyLinks, OtherTraffic, SlowWorkers, When
+from inakit.experiments.run.faults import Event, Failures, LossyLinks, OtherTraffic, SlowWorkers, Span, When
 from inakit.experiments.run.interference import Interference
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Faults, Flow, LinkFaults
@@ -48,7 +49,7 @@ from inakit.traffic.faults.endpoint_faults import Stragglers
 
 @dataclass(frozen=True)
 class FaultPlan:
-    """The faults of a faults file. `document` is the parsed content of the file."""
+    """The faults of a faults file. `document` is its parsed content, `spans` has the times of background flows."""
 
     document: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
@@ -57,13 +58,14 @@ class FaultPlan:
     stragglers: Stragglers | None = None
     background: tuple[Flow, ...] = ()
     hostile: tuple[Attack, ...] = ()
+    spans: tuple[Span, ...] = ()
 
     @property
     def interferences(self) -> tuple[Interference, ...]:
         """The faults as interferences of a run, in the order in which they change entries, rates and ports."""
         found: list[Interference] = []
         if self.background or self.hostile:
-            found.append(OtherTraffic(self.background, self.hostile, self.seed))
+            found.append(OtherTraffic(self.background, self.hostile, self.seed, self.spans))
         if self.stragglers is not None:
             found.append(SlowWorkers(self.stragglers))
         if self.links:
@@ -162,6 +164,8 @@ class FlowRecord(Record):
     frame_bytes: Annotated[Whole, Field(ge=FRAME[0], le=FRAME[-1])] = Field(
         1000, description=f"a whole number from {FRAME[0]} to {FRAME[-1]}"
     )
+    at: AT | None = Field(None, description=f"{TIME}; or {{iteration: 1}}")
+    until: AT | None = Field(None, description=f"{TIME}; or {{iteration: 6}}")
 
 
 class HostileRecord(Record):
@@ -206,6 +210,7 @@ def faults_of(file: ParsedFile, problem: Problem) -> FaultPlan:
         events=tuple(event_of(line, names, ("events", at)) for at, line in enumerate(record.events)),
         stragglers=None if slow is None else Stragglers(slow.spread, slow.mean, slow.seed),
         background=tuple(flow_of(line, names, ("background", at)) for at, line in enumerate(record.background)),
+        spans=tuple(span_of(line, names, ("background", at)) for at, line in enumerate(record.background)),
         hostile=tuple(attack_of(line, names, ("hostile", at)) for at, line in enumerate(record.hostile)),
     )
 
@@ -317,6 +322,15 @@ def flow_of(line: FlowRecord, names: Names, place: Place) -> Flow:
         message = f"'{line.source}' is the source of the traffic: name another host"
         raise names.file.error((*place, "to"), message)
     return Flow(line.source, line.destination, line.rate, line.frame_bytes)
+
+
+def span_of(line: FlowRecord, names: Names, place: Place) -> Span:
+    """The time of an item of `background`."""
+    begin, end = (
+        None if at is None else moment_of(at, names, (*place, key))
+        for key, at in (("at", line.at), ("until", line.until))
+    )
+    return Span(begin, end)
 
 
 def attack_of(line: HostileRecord, names: Names, place: Place) -> Attack:

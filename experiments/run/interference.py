@@ -41,6 +41,11 @@ class Interference:
     needs: Collection[Feature] = ()
     """The features of a world that this kind requires."""
 
+    def slowed(self, scale: float) -> Interference:
+        """The same change to a run whose rates are `scale` times as high. The default changes nothing."""
+        _ = scale
+        return self
+
     def entries(self, prepared: Prepared, installed: Entries) -> Entries:
         """The table entries to install, given those of the plan and of the interferences before this one."""
         _ = prepared

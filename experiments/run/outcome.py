@@ -23,7 +23,7 @@ from inakit.experiments.run.record import (
 )
 from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.worlds.world import LiveNetwork
-from inakit.planner.core.evaluate import Prediction, tree_loads
+from inakit.planner.core.evaluate import Prediction, load_hops, tree_loads
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.prepared import Prepared
@@ -267,9 +267,7 @@ def write_planned_links(folder: RunFolder, planner: str, prepared: Prepared) -> 
     iterations = {job.number: job.iterations for job in problem.jobs}
     volume, users = Counter[tuple[str, str]](), defaultdict[tuple[str, str], set[int]](set)
     for load in tree_loads(problem, prepared.plan):
-        hops = [link for branch in load.tree.branches for link in branch.links]
-        hops += [(above, node) for node, above in load.tree.result_parents.items()] if results else []
-        for link in hops:
+        for link in load_hops(load, results=results):
             volume[link] += load.packets * iterations[load.job] * problem.fragment.wire_bytes
             users[link].add(load.job)
     rows = (

@@ -18,12 +18,14 @@ from pathlib import Path
 
 from inakit.experiments.inspect.capture import Place
 from inakit.experiments.run.console import Report, Stage, unseen
+from inakit.experiments.run.controller import Controller
 from inakit.experiments.run.dilation import in_own_time, options_for, replay_in_own_time
 from inakit.experiments.run.interference import Interference, Interferences, Scene
 from inakit.experiments.run.observation import check_observation, observed
 from inakit.experiments.run.outcome import Outcome, watch
 from inakit.experiments.run.pace import Pace
 from inakit.experiments.worlds.world import Feature, LiveNetwork, Observation, Wiring, World
+from inakit.planner.core.method import Options
 from inakit.planner.install.plan_entries import many_copies
 from inakit.planner.prepared import OfPrepared, Prepared
 from inakit.switch.entries import Entries
@@ -49,6 +51,7 @@ class Run(OfPrepared):
     - `interconnect`: optical links exist only as its circuits
     - `queue_packets`: the length of the queue before every link; None selects the world's default
     - `observation`: the links' series and the fragments to record
+    - `replans`: between iterations a controller plans anew with these options, as InArt's second phase does
     """
 
     prepared: Prepared
@@ -61,14 +64,21 @@ class Run(OfPrepared):
     interconnect: Interconnect | None = None
     queue_packets: int | None = None
     observation: Observation | None = None
+    replans: Options | None = None
 
     @cached_property
     def installed(self) -> Entries:
-        """The entries to install in the switches: the plan's entries after the changes of interferences."""
+        """The entries to install in the switches: the plan's entries after the changes of interferences.
+
+        Switches without entries are absent, unless the run replans.
+        """
         installed = self.prepared.entries
         for each in self.interferences:
             installed = each.entries(self.prepared, installed)
-        return installed
+        if self.replans is None:
+            return installed
+        names = [switch.name for switch in self.problem.fabric.switches]  # another plan can use any of them
+        return Entries(tuple(installed.of(name) for name in names))
 
 
 def check_features(
@@ -97,7 +107,9 @@ def check_features(
     world.check_tools(needed)
 
 
-def send_reliably(run: Run, network: LiveNetwork, progress: Report, interference: Interfering | None) -> Measured:
+def send_reliably(
+    run: Run, network: LiveNetwork, progress: Report, interference: Interfering | None, controller: Controller | None
+) -> Measured:
     """Run the closed loop, by default with timeouts that fit the links' rates."""
     return run_reliable(
         network.hosts,
@@ -108,11 +120,15 @@ def send_reliably(run: Run, network: LiveNetwork, progress: Report, interference
         progress=progress,
         interference=interference,
         endpoints=network.endpoints,
+        replanning=controller,
     )
 
 
-def send_replayed(run: Run, network: LiveNetwork, progress: Report, _: Interfering | None) -> Measured:
+def send_replayed(
+    run: Run, network: LiveNetwork, progress: Report, _: Interfering | None, controller: Controller | None
+) -> Measured:
     """Replay the gradients from pcap files at the planned rates."""
+    assert controller is None
     return run_replay(
         network.hosts,
         run.problem,
@@ -124,7 +140,7 @@ def send_replayed(run: Run, network: LiveNetwork, progress: Report, _: Interferi
     )
 
 
-MODES: dict[str, Callable[[Run, LiveNetwork, Report, Interfering | None], Measured]] = {
+MODES: dict[str, Callable[[Run, LiveNetwork, Report, Interfering | None, Controller | None], Measured]] = {
     "reliable": send_reliably,
     "replay": send_replayed,
 }
@@ -172,15 +188,21 @@ def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | Non
 
     Raises `RunError` if a switch dies or traffic stalls and, with a `pace`, `TooSlowError`.
     """
-    send = MODES[run.mode]
+    send, controller = MODES[run.mode], controller_of(run, network)
     interferences = Interferences(run.interferences, Scene(network, run.prepared, run.installed))
 
     def sending() -> Measured:
         with interferences.acting() as interference:
-            return send(run, network, pace or progress, interference)
+            return send(run, network, pace or progress, interference, controller)
 
     with network.capturing(run.captures, run.folder) as captured, network.observing(run.observation) as noted:
         outcome = watch(network, run.prepared, sending, interferences.excuses(), pace)
     found = None if noted is None else observed(noted, run.problem, run.plan, outcome.monitor.after.at_s)
-    done = tuple(each.as_record(outcome.monitor) for each in interferences.own)
-    return replace(outcome, captured=captured, interferences=done, observed=found)
+    done = [each.as_record(outcome.monitor) for each in interferences.own]
+    done += [controller.as_record()] if controller else []
+    return replace(outcome, captured=captured, interferences=tuple(done), observed=found)
+
+
+def controller_of(run: Run, network: LiveNetwork) -> Controller | None:
+    """The controller of a run that replans; None for other runs."""
+    return None if run.replans is None else Controller(network, run.prepared, run.installed, run.replans, run.options)

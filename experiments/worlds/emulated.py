@@ -188,7 +188,7 @@ class EmulatedNetwork:
         """Tcpreplay and packet sockets in the hosts' namespaces."""
         return with_tcpreplay(hosts)
 
-    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[None]:
+    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[Callable[[], None]]:
         """Tcpreplay in the hosts' namespaces."""
         return repeating(traffic)
 

@@ -102,18 +102,22 @@ DRAIN_S = 2.0
 
 
 @contextmanager
-def repeating(network: VirtualNetwork, traffic: Sequence[RepeatedFrames]) -> Iterator[None]:
-    """Send the traffic until the end of the block, then let the packets in flight arrive."""
+def repeating(network: VirtualNetwork, traffic: Sequence[RepeatedFrames]) -> Iterator[Callable[[], None]]:
+    """Send the traffic until the end of the block, then let the packets in flight arrive. Its value ends it earlier."""
     sources = []
     for each in traffic:
         link, frames = network.uplink(each.source.name), as_rows(each.frames)
         sources.append(Source(network.engine, link, *frames, rate_fps=each.rate_fps, room=SEND_BUFFER_FRAMES))
+
+    def stop() -> None:
+        while sources:
+            sources.pop().stop()
+
     try:
-        yield
+        yield stop
     finally:
-        for source in sources:
-            source.stop()
-        if sources:
+        stop()
+        if traffic:
             drain(network.engine)
 
 
@@ -348,7 +352,7 @@ class LiveVirtualNetwork:
         self.endpoints(hosts)
         return nullcontext(VirtualReplayer(self, self.network))
 
-    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[None]:
+    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[Callable[[], None]]:
         """Sources on the hosts' links."""
         return repeating(self.network, traffic)
 
@@ -368,7 +372,11 @@ class LiveVirtualNetwork:
 
     def monitor(self) -> Monitor:
         """A monitor of the counters of links and switches only."""
-        return CountingMonitor(CountedNetwork.of(self))
+        return CountingMonitor(self.watched())
+
+    def watched(self) -> Watched:
+        """The counters of links and switches."""
+        return CountedNetwork.of(self)
 
     def interface_name(self, node: str, peer: str) -> str:
         """The monitor's name for the port by which `node` sends to `peer`, such as "s1-2"."""

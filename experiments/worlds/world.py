@@ -122,8 +122,12 @@ class LiveNetwork(Protocol):
         """A context in which these hosts send pcaps, and their ports are open, in their order."""
         ...
 
-    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[None]:
-        """A context in which hosts send frames repeatedly, beside all other traffic."""
+    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[Callable[[], None]]:
+        """A context in which hosts send frames repeatedly, beside all other traffic. Its value ends that earlier."""
+        ...
+
+    def watched(self) -> Watched:
+        """The counters of all hosts and of all switch ports."""
         ...
 
     def monitor(self) -> Monitor:
@@ -205,10 +209,6 @@ class RealTimeNetwork(LiveNetwork, Protocol):
 
     def set_capacities(self, fabric: Fabric, interconnect: Interconnect | None = None) -> None:
         """Set every link to its capacity in `fabric`, and every optical port to its rate in `interconnect`."""
-        ...
-
-    def watched(self) -> Watched:
-        """The interfaces of all hosts and of all switch ports."""
         ...
 
 

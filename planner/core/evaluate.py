@@ -272,6 +272,13 @@ def result_loads(loads: Iterable[TreeLoad]) -> dict[DirectedLink, float]:
     )
 
 
+def load_hops(load: TreeLoad, *, results: bool = True) -> Iterator[DirectedLink]:
+    """Yield the link of every hop of a fragment: of its gradients and, with `results`, of its result."""
+    yield from (link for branch in load.tree.branches for link in branch.links)
+    if results:
+        yield from ((above, node) for node, above in load.tree.result_parents.items())
+
+
 def switch_aggregation(loads: list[TreeLoad], alone: list[Foreseen]) -> dict[str, SwitchAggregation]:
     """The gradient packets of one iteration that each switch receives and sends.
 

@@ -6,7 +6,7 @@ the entries of a label lead from its node to the root: through its aggregator an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -69,13 +69,16 @@ class TreeKey:
         return self.job, self.tree.number
 
 
-def entries(problem: Problem, plan: Plan, program: DataPlaneProgram = INA) -> Entries:
-    """The entries of every switch that a checked plan uses. Raises `PlanError` for limits of the P4 program."""
+def entries(problem: Problem, plan: Plan, program: DataPlaneProgram = INA, earlier: Sequence[Plan] = ()) -> Entries:
+    """The entries of every switch that a checked plan uses. Raises `PlanError` for limits of the P4 program.
+
+    They can be added to those of `earlier` plans with other tree numbers, whose groups and routes to hosts they leave.
+    """
     check_limits(problem.fabric, plan, program.slots_per_pipeline)
-    fabric = problem.fabric
-    trees = [TreeKey(planned.job, planned.tree, group) for group, planned in enumerate(plan.trees, start=1)]
+    fabric, first = problem.fabric, 1 + sum(len(each.trees) for each in earlier)
+    trees = [TreeKey(planned.job, planned.tree, group) for group, planned in enumerate(plan.trees, start=first)]
     alone = [TreeKey(each.job, tree, 0) for each in plan.collectives for tree in trees_of(each)]
-    routes = plan_routes(fabric, plan)
+    routes = plan_routes(fabric, *earlier, plan)
     rows = [*route_rows(fabric, routes)]
     for tree in trees:
         rows += [*gradient_rows(fabric, tree), *aggregation_rows(fabric, tree)]
@@ -236,10 +239,11 @@ def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, Multicas
         yield switch, MulticastGroup(tree.group, tuple(sorted(found)))
 
 
-def plan_routes(fabric: Fabric, plan: Plan) -> Routes:
-    """One next hop for each switch and host, along all trees of the plan and of its collectives."""
-    trees = [planned.tree for planned in plan.trees]
-    return unicast_routes(fabric, [*trees, *(tree for each in plan.collectives for tree in trees_of(each))])
+def plan_routes(fabric: Fabric, *plans: Plan) -> Routes:
+    """One next hop for each switch and host, along all trees of the plans and of their collectives."""
+    trees = [planned.tree for plan in plans for planned in plan.trees]
+    ranks = (tree for plan in plans for each in plan.collectives for tree in trees_of(each))
+    return unicast_routes(fabric, [*trees, *ranks])
 
 
 def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:

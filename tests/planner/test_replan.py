@@ -1,9 +1,10 @@
-"""What background traffic leaves, and new routes for the same split when it leaves too little."""
+"""What background traffic leaves, new routes for the same split when it leaves too little, and when they are taken."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -18,9 +19,20 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
 from inakit.planner.methods.inart.inart import Background, InartOptions, background_of_flows, residual
 from inakit.planner.methods.inart.inart_forest import rate_bps
-from inakit.planner.prepared import with_headroom
+from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.replan import rate_left_bps, replan, replan_beside
+from inakit.planner.replan import (
+    CALM,
+    FILLED,
+    Reading,
+    Replanner,
+    fitted,
+    iteration_bytes,
+    other_traffic,
+    rate_left_bps,
+    replan,
+    shares_of,
+)
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators
@@ -128,25 +140,6 @@ def test_several_trees_are_made_anew_as_several_trees() -> None:
     assert max(Counter(each.tree.root for each in after.trees).values()) > 1
 
 
-def test_beside_traffic_results_have_room_as_well() -> None:
-    problem = drawn(6)
-    before = planned(problem)
-    idle = sorted(problem.fabric.host_names - {*problem.jobs[0].workers, *problem.jobs[0].servers})
-    flow = Flow(idle[0], idle[-1], 15e6)
-    after = replan_beside(problem, before, [flow], QUICK)
-    left = on(problem, background_of_flows(problem, before, [flow]))
-    check(left, after)
-    assert with_headroom(left, after).plan is after
-
-
-def test_traffic_that_would_follow_new_routes_is_refused() -> None:
-    """The traffic goes by one spine to the PS, as results of the first plan do; the second plan leaves that spine."""
-    problem = single(leaf_spine(2, 2, 4, capacity_bps=20e6), ["h1", "h2", "h3"], "h5")
-    before = planned(problem)
-    with pytest.raises(InputError, match="follows their routes"):
-        replan_beside(problem, before, [Flow("h4", "h5", 15e6)], QUICK)
-
-
 def test_a_method_without_phases_is_refused() -> None:
     problem = drawn(3)
     with pytest.raises(InputError, match="planner 'lbmm' has no second phase: plan with one of inart"):
@@ -158,3 +151,161 @@ def test_a_plan_of_other_servers_is_refused() -> None:
     other = replace(problem, jobs=(replace(problem.jobs[0], servers=problem.jobs[0].servers[:1]),))
     with pytest.raises(InputError, match="which is not one of its PSs"):
         replan(other, planned(problem), QUICK)
+
+
+# -- what links carried, and what of it is others' traffic
+
+IDLE_S = 0.1
+"""The time between two iterations in the readings that these tests make up."""
+
+
+NONE = Background()
+
+
+def reading(
+    prepared: Prepared,
+    background: Background = NONE,
+    *,
+    sent_again: float = 0.0,
+    noise: Callable[[], float] = lambda: 0.0,
+) -> Reading:
+    """The counters after an iteration beside this traffic, which takes as long as the fullest link needs for it.
+
+    `sent_again`: the share of its packets that each worker sends again, and that switches lose. `noise`: bit/s that
+    each link carries beyond that.
+    """
+    problem, plan = prepared.problem, prepared.plan
+    own, left = iteration_bytes(problem, plan), residual(problem.fabric, background)
+    sending_s = max(8 * count / left.capacities_bps[link] for link, count in own.items())
+    sending_s = max(sending_s, prepared.prediction.communication_time_s)
+    time_s = sending_s + IDLE_S
+    carried = {
+        link: own[link] + (background.links.get(link, 0.0) + noise()) * time_s / 8 for link in left.capacities_bps
+    }
+    (job,), once = problem.jobs, prepared.prediction.sent_bytes / len(problem.jobs[0].workers)
+    sent = dict.fromkeys(job.workers, (1 + sent_again) * once)
+    for worker in job.workers:
+        carried[worker, problem.fabric.tor_of(worker)] += sent_again * once
+    received = {server: own[problem.fabric.tor_of(server), server] for server in job.servers}
+    return Reading(carried, sent, received, time_s, sending_s)
+
+
+def prepared(seed: int, method: str = "inart-forest") -> Prepared:
+    problem = drawn(seed)
+    return with_headroom(problem, METHODS[method].plan(problem, QUICK if method == "inart" else None))
+
+
+def spine_traffic(own: Prepared, rate_bps: float = 15e6) -> Background:
+    """Traffic on the link between switches that the plan uses most."""
+    loads, hosts = own.prediction.loads_with_results_bps, own.problem.fabric.host_names
+    busiest = max((link for link in loads if not hosts & set(link)), key=loads.__getitem__)
+    return Background({busiest: rate_bps})
+
+
+def test_an_iteration_without_others_leaves_nothing_unexplained() -> None:
+    own = prepared(7)
+    assert other_traffic(own, reading(own)) == Background()
+
+
+def test_what_others_send_is_what_links_carried_beyond_the_plan() -> None:
+    own = prepared(7)
+    background = spine_traffic(own, 3e6)
+    (rate,) = other_traffic(own, reading(own, background)).links.values()
+    assert rate == pytest.approx(3e6)
+
+
+def test_packets_that_workers_send_again_are_not_others_traffic() -> None:
+    own = prepared(7)
+    assert other_traffic(own, reading(own, sent_again=0.3)) == Background()
+
+
+# -- when another plan is taken
+
+
+@pytest.mark.parametrize("method", ["inart", "inart-forest"])
+def test_a_congested_plan_is_left_at_once_and_taken_again_when_the_traffic_is_over(method: str) -> None:
+    first = prepared(8, method)
+    replanner, background = Replanner(first, Options()), spine_traffic(first)
+    assert replanner.decide(reading(first)) is None
+    after = replanner.decide(reading(first, background))
+    assert after is not None
+    check(on(first.problem, background), after.plan)
+    assert not {p.tree.number for p in after.plan.trees} & {p.tree.number for p in first.plan.trees}
+    assert shares_of(after) == shares_of(first)
+    optimum = fitted(on(first.problem, background), replan(on(first.problem, background), first.plan, Options()))
+    assert after.prediction.sending_rate_bps >= FILLED * optimum.prediction.sending_rate_bps * (1 - 1e-6)
+    assert replanner.decide(reading(after, background)) is None
+    later = [replanner.decide(reading(after)) for _ in range(CALM)]
+    assert later == [None] * (CALM - 1) + [first]
+    assert replanner.decide(reading(first)) is None
+
+
+def test_the_same_traffic_again_takes_the_plan_that_switches_already_have() -> None:
+    first = prepared(8)
+    replanner, background = Replanner(first, Options()), spine_traffic(first)
+    taken = []
+    for _ in range(2):
+        taken.append(replanner.decide(reading(first, background)))
+        for _ in range(CALM):
+            replanner.decide(reading(replanner.current))
+        assert replanner.current is first
+    assert taken[0] is not None
+    assert taken[0] == taken[1]
+    assert len(replanner.known) == 2
+
+
+def test_noise_changes_no_plan() -> None:
+    """Other traffic of up to 4 % of every link comes and goes."""
+    first, draw = prepared(9), random.Random(9)
+    replanner = Replanner(first, Options())
+    assert not any(replanner.decide(reading(first, noise=lambda: draw.uniform(0, 0.8e6))) for _ in range(30))
+
+
+def test_traffic_that_ends_and_comes_back_in_every_other_iteration_is_not_followed() -> None:
+    first = prepared(8)
+    replanner, background = Replanner(first, Options()), spine_traffic(first)
+    replanner.decide(reading(first, background))
+    beside = replanner.current
+    assert beside is not first
+    for _ in range(10):
+        assert replanner.decide(reading(beside)) is None
+        assert replanner.decide(reading(beside, background)) is None
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6))
+def test_no_plan_that_is_taken_is_below_the_equal_split(seed: int) -> None:
+    """Where others leave little at a PS with a large part, the first phase is repeated, and parts move."""
+    problem, draw = drawn(seed), random.Random(seed)
+    whole = METHODS["inart-equal"].plan(problem, QUICK)
+    shares = [0.8, 0.2]
+    uneven = replace(
+        whole, method="inart", trees=tuple(replace(p, share=s) for p, s in zip(whole.trees, shares, strict=True))
+    )
+    first = fitted(problem, uneven)
+    server = problem.jobs[0].servers[0]
+    background = Background({(problem.fabric.tor_of(server), server): draw.uniform(12e6, 18e6)})
+    after = Replanner(first, QUICK).decide(reading(first, background))
+    assert after is not None
+    left = on(problem, background)
+    equal = fitted(left, METHODS["inart-equal"].plan(left, QUICK))
+    assert after.prediction.sending_rate_bps >= FILLED * equal.prediction.sending_rate_bps * (1 - 1e-9)
+
+
+def test_jobs_that_end_at_other_times_are_refused() -> None:
+    problem = drawn(3)
+    two = replace(problem, jobs=(problem.jobs[0], replace(problem.jobs[0], number=2)))
+    with pytest.raises(InputError, match="2 jobs: routes are planned anew between iterations of one job"):
+        Replanner(Prepared(two, planned(problem)), Options())
+
+
+def test_entries_of_a_later_plan_leave_those_of_the_first() -> None:
+    """They have other tree numbers and groups, and no other route to a host."""
+    first = prepared(8)
+    after = Replanner(first, Options()).decide(reading(first, spine_traffic(first)))
+    assert after is not None
+    for own in first.entries.switches:
+        later = after.entries.of(own.switch)
+        keys = {(entry.table, entry.key): entry for entry in own.tables}
+        assert all(keys.get((entry.table, entry.key), entry) == entry for entry in later.tables)
+        assert not {group.group for group in own.groups} & {group.group for group in later.groups}

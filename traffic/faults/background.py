@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from math import ceil
 from pathlib import Path
@@ -27,8 +27,8 @@ QUIET_S, MOST_WAITS = 0.05, 40
 
 
 @contextmanager
-def repeating(traffic: Sequence[RepeatedFrames]) -> Iterator[None]:
-    """Send all of the traffic until the end of the block.
+def repeating(traffic: Sequence[RepeatedFrames]) -> Iterator[Callable[[], None]]:
+    """Send all of the traffic until the end of the block, or until the yielded function is called.
 
     Raises `MachineError` without tcpreplay, `RunError` if a sender has ended by itself.
     """
@@ -43,13 +43,14 @@ def repeating(traffic: Sequence[RepeatedFrames]) -> Iterator[None]:
             with network_namespace(host.pid):
                 stack.enter_context(open_sink(DISCARD_PORT))
             stack.callback(drain, host)
+        senders = stack.enter_context(ExitStack())
         for number, each in enumerate(traffic):
             pcap = folder / f"{number}.pcap"
             with RawPcapWriter(str(pcap), linktype=1) as writer:
                 for frame_bytes in list(each.frames) * ceil(FRAMES_PER_LOOP / len(each.frames)):
                     writer.write(frame_bytes)
-            stack.callback(end, each.what, repeat_without_end(each.source, pcap, each.rate_fps))
-        yield
+            senders.callback(end, each.what, repeat_without_end(each.source, pcap, each.rate_fps))
+        yield senders.close
 
 
 def drain(host: HostPort) -> None:

@@ -15,7 +15,7 @@ from inakit.planner.core.evaluate import SwitchAggregation
 from inakit.topo.fabric.fabric import DirectedLink
 from inakit.topo.live.priority import ahead_of_others
 from inakit.traffic.measure.contention import clear_overload
-from inakit.traffic.measure.counters import Snapshot, Watched
+from inakit.traffic.measure.counters import InterfaceCounters, Snapshot, Watched
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.measure.processor_observer import Observer
 from inakit.traffic.measure.processors import Second
@@ -168,8 +168,21 @@ def ends_of_interfaces(watched: Watched) -> dict[str, DirectedLink]:
 
 
 def link_bytes(monitor: Monitor) -> dict[DirectedLink, int]:
-    """The bytes that every directed link carried."""
-    return {(each.sender, each.receiver): each.sent_bytes for each in link_totals(monitor)}
+    """The bytes that every directed link carried in a run."""
+    then, now = (carried_bytes(monitor.watched, each.interfaces) for each in (monitor.before, monitor.after))
+    return {link: count - then[link] for link, count in now.items()}
+
+
+def carried_bytes(watched: Watched, interfaces: Mapping[str, InterfaceCounters]) -> dict[DirectedLink, int]:
+    """The bytes that every directed link has carried since the network came up, given the counters of `interfaces`."""
+    found = {}
+    for switch, ports in watched.ports.items():
+        for port, name in ports.items():
+            peer = watched.peers[switch][port]
+            found[switch, peer] = interfaces[name].sent_bytes
+            if peer not in watched.ports:
+                found[peer, switch] = interfaces[name].received_bytes
+    return found
 
 
 # -- The aggregation of switches in a run, from the counts of their programs.

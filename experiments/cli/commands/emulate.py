@@ -54,7 +54,10 @@ Series = Annotated[
 ]
 Replan = Annotated[
     bool,
-    typer.Option("--replan", help="also measure InArt's plans for the background traffic of --faults"),
+    typer.Option(
+        "--replan",
+        help="also measure InArt planning anew during the run, beside the background traffic of --faults",
+    ),
 ]
 
 

@@ -52,6 +52,7 @@ from inakit.experiments.run.run_folder import RunFolder, check_results
 from inakit.experiments.worlds.registry import AUTO, find_world, is_virtual, print_choice
 from inakit.experiments.worlds.world import World, in_real_time
 from inakit.planner.core.files import save_jobs, save_plan
+from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.ina_program import INA, DataPlaneProgram
@@ -69,7 +70,8 @@ class EmulatedRun:
 
     `interferences` disturb the run on purpose. `queue_packets` is the length of every link's queue. `emulate` replaces
     the default run, a network of the problem's fabric with the plan's entries. `gradients` are random unless given. A
-    `mode` is reliable or replay, which sends gradients alone.
+    `mode` is reliable or replay, which sends gradients alone. With `replans` a controller plans anew between
+    iterations.
     """
 
     name: str
@@ -82,6 +84,7 @@ class EmulatedRun:
     emulate: Callable[[EmulatedRun, World, RunFolder, Progress], Outcome] | None = None
     gradients: Gradients | None = None
     mode: str = "reliable"
+    replans: Options | None = None
 
     @cached_property
     def prepared(self) -> Prepared:
@@ -203,6 +206,7 @@ def slowed(run: EmulatedRun, scale: float) -> EmulatedRun:
         problem=slowed_problem(run.problem, scale),
         plan=run.plan.with_rates_times(scale),
         options=slowed_options(run.options, scale),
+        interferences=tuple(each.slowed(scale) for each in run.interferences),
     )
 
 
@@ -215,6 +219,7 @@ def measure(run: EmulatedRun, world: World, folder: RunFolder, progress: Progres
         folder=folder.path / run.name,
         queue_packets=run.queue_packets,
         interferences=run.interferences,
+        replans=run.replans,
     )
     return run_plan(asked, world, stage=lambda _: nullcontext(progress))
 

@@ -9,24 +9,26 @@ machine does not carry the rates, the network is slowed down; in virtual time it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise, permutations, product
 from math import ceil
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.emulate.defaults import rate_words
-from inakit.experiments.emulate.emulate import Emulation
-from inakit.experiments.emulate.emulate import run as run_emulation
-from inakit.experiments.papers.common.drawing import BARS, Panel
+from inakit.experiments.papers.common.claims import read_ledger
+from inakit.experiments.papers.common.drawing import LINES, Panel
 from inakit.experiments.papers.common.emulated_figure import (
     PLANNED,
+    EmulatedFigure,
     EmulatedRun,
+    EmulatedRuns,
     conclusion,
     is_near,
     kind_of,
@@ -40,10 +42,9 @@ from inakit.experiments.papers.common.figure_engine import (
     Picture,
     SweptFigure,
     once,
-    present,
 )
 from inakit.experiments.papers.common.figure_registry import Request, Run, own_planners
-from inakit.experiments.papers.common.statements import number
+from inakit.experiments.papers.common.statements import Statement, number
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.inart.setting import (
     ATP,
@@ -72,10 +73,11 @@ from inakit.experiments.papers.inart.simulated import (
 )
 from inakit.experiments.report.method_styles import categories
 from inakit.experiments.run.console import figures
+from inakit.experiments.run.controller import KIND, SLOW
 from inakit.experiments.run.dilation import slowed_problem
-from inakit.experiments.run.faults_file import FaultPlan
+from inakit.experiments.run.faults import OtherTraffic, Span, When
 from inakit.experiments.run.outcome import measured_figures, planned_figures
-from inakit.experiments.run.record import PlannerRecord, RunRecord
+from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
@@ -83,11 +85,12 @@ from inakit.planner.methods.inart.inart import background_of_flows, residual
 from inakit.planner.methods.inart.inart_forest import rate_bps
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
-from inakit.planner.replan import rate_left_bps, with_rate
+from inakit.planner.replan import fitted, rate_left_bps, replan, with_rate
 from inakit.traffic.measure.measured import Iteration
 from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 from inakit.traffic.wire.packet_format import FRAGMENT
 
+LEDGER = read_ledger("inart")
 FILLED = 0.97
 """The fraction of the planned rate at which a worker sends: the queue of a full link would never drain."""
 QUANTITIES = ("sending_rate_bps", "communication_time_s", "ps_ingress_bytes")
@@ -241,37 +244,89 @@ def runs_table(figure: InartFigure, found: Findings, points: Sequence[FigurePoin
 PLANNER = "inart-forest"
 BACKGROUND_BPS = 15e6
 """The rate of the background traffic, on links of 20 Mbit/s."""
+ITERATIONS, BEGINS, ENDS = 14, 2, 9
+"""The iterations of a run, and those at whose beginning background traffic begins and ends."""
+SETTLES = 3
+"""The iterations after a change of traffic that are not judged: traffic can begin or end within the first, and the
+controller goes back after two."""
+KEPT, LIVE = "routes kept", "planned anew"
 
 
-def replanned(console: Console, request: Request) -> str:
-    """Measure the plan alone, then beside the traffic, then the new plan; VALID if the latter has its planned rate."""
-    problem = in_iterations(drawn_problem(SETTINGS["homogeneous"], 10, 0), 5)
-    flow = worst_flow(problem, find_method(PLANNER).plan(problem))
-    console.print(f"background traffic: {flow.rate_bps / 1e6:g} Mbit/s from {flow.source} to {flow.destination}")
-    document = {"background": [{"from": flow.source, "to": flow.destination, "rate": flow.rate_bps}]}
-    alone = Emulation(problem, (PLANNER,), request.switch, results=request.results)
-    beside = replace(alone, faults=FaultPlan(document, background=(flow,)), replan=True)
-    records = [run_emulation(emulation, console) for emulation in (alone, beside)]
-    old, new = (measured_bps(entry) / 1e6 for entry in records[-1].planners.values())
-    planned = records[-1].planners[f"{PLANNER}-replanned"].planned.sending_rate_bps / 1e6
-    present(console, request.results / "inart-replan", [Picture([phases_panel(records)])])
-    console.print(f"beside the traffic old routes carry {old:.2f} Mbit/s, new ones {new:.2f} of {planned:.2f} planned")
-    verdict = VALID if is_near(new, planned) and new > old else Verdict.DIFFERS
-    return worst_of([*(record.verdict for record in records), verdict])
+def replan_runs(request: Request) -> list[EmulatedRun]:
+    """The same plan beside the same traffic, without and with a controller that plans anew."""
+    _ = request
+    problem = in_iterations(drawn_problem(SETTINGS["homogeneous"], 10, 0), ITERATIONS)
+    plan = find_method(PLANNER).plan(problem)
+    traffic = OtherTraffic((worst_flow(problem, plan),), spans=(Span(When(None, BEGINS), When(None, ENDS)),))
+    kept = EmulatedRun(KEPT, problem, with_headroom(problem, plan).plan, interferences=(traffic,))
+    return [kept, replace(kept, name=LIVE, replans=Options())]
 
 
-def measured_bps(entry: PlannerRecord) -> float:
-    """The measured sending rate of a run that ended normally."""
-    assert entry.measured is not None
-    return entry.measured.sending_rate_bps
+def planned_times_s(run: EmulatedRun) -> list[float]:
+    """The time of each iteration by a plan that knows the traffic: the first plan, or new routes for the same split."""
+    (flow,) = (flow for each in run.interferences if isinstance(each, OtherTraffic) for flow in each.background)
+    left = replace(run.problem, fabric=residual(run.problem.fabric, background_of_flows(run.problem, run.plan, [flow])))
+    beside_s = fitted(left, replan(left, run.plan, Options())).prediction.communication_time_s
+    alone_s = run.prepared.prediction.communication_time_s
+    return [beside_s if BEGINS <= number < ENDS else alone_s for number in range(ITERATIONS)]
 
 
-def phases_panel(records: Sequence[RunRecord]) -> Panel:
-    alone, beside, again = (entry for record in records for entry in record.planners.values())
-    phases = {"alone": alone, "beside traffic, old routes": beside, "beside traffic, new routes": again}
-    rates = {name: [exact(measured_bps(entry) / 1e6)] for name, entry in phases.items()}
-    planned = {name: [entry.planned.sending_rate_bps / 1e6] for name, entry in phases.items()}
-    return Panel(BARS, [PLANNER], rates, "", "sending rate (Mbit/s)", planned=planned, styles=categories(phases))
+def times_s(done: EmulatedRuns, name: str) -> list[float]:
+    """The measured time of each iteration of a run."""
+    outcome = done.outcomes[[run.name for run in done.runs].index(name)]
+    return [iteration.communication_time_s for iteration in outcome.measured.iterations]
+
+
+def changes_of(done: EmulatedRuns) -> list[dict[str, Any]]:
+    """The changes of plan of the run with a controller."""
+    return [change for done in done.outcomes[-1].interferences for change in done.details.get("changes", ())]
+
+
+def show_replanned(request: Request, done: EmulatedRuns) -> Iterator[Part]:
+    """The times of iterations of both runs, beside those of a plan that knows the traffic."""
+    _ = request
+    (flow,) = (
+        flow for each in done.runs[0].interferences if isinstance(each, OtherTraffic) for flow in each.background
+    )
+    yield (
+        f"background traffic: {flow.rate_bps / 1e6:g} Mbit/s from {flow.source} to {flow.destination}, "
+        f"iterations {BEGINS} to {ENDS - 1}"
+    )
+    planned = planned_times_s(done.runs[0])
+    table = Table(*figures("iteration", KEPT, LIVE, "by a plan that knows the traffic"), title="s per iteration")
+    for at, cells in enumerate(zip(times_s(done, KEPT), times_s(done, LIVE), planned, strict=True)):
+        table.add_row(str(at), *(f"{cell:.3f}" for cell in cells))
+    yield table
+    yield from (str(line) for each in done.outcomes[-1].interferences if each.kind == KIND for line in each.said)
+    first = [change["iteration"] for change in changes_of(done)][:1]
+    yield [
+        LEDGER.judge("second-phase-trigger", first == [congested(times_s(done, LIVE), planned[0]) + 1]),
+        LEDGER.judge("second-phase-split", not any(change["split"] for change in changes_of(done))),
+    ]
+    yield Picture([times_panel({name: times_s(done, name) for name in (KEPT, LIVE)}, planned)])
+
+
+def times_panel(times: Mapping[str, Sequence[float]], planned: Sequence[float]) -> Panel:
+    """The time of each iteration of both runs, in seconds, and of the plan that knows the traffic."""
+    lines = {name: [exact(time_s) for time_s in found] for name, found in times.items()}
+    labels = "iteration", "communication time (s)"
+    places = list(range(len(planned)))
+    return Panel(LINES, places, lines, *labels, planned={LIVE: list(planned)}, styles=categories(lines))
+
+
+def congested(times_s: Sequence[float], alone_s: float) -> int:
+    """The first iteration that takes clearly longer than without other traffic; the last one if there is none."""
+    return next((at for at, time_s in enumerate(times_s) if time_s > SLOW * alone_s), ITERATIONS - 1)
+
+
+def replan_verdict(done: EmulatedRuns, judged: list[Statement]) -> str:
+    """DIFFERS unless the controller's iterations take as long as planned, and less than with the first routes."""
+    _ = judged
+    live, kept, planned = times_s(done, LIVE), times_s(done, KEPT), planned_times_s(done.runs[0])
+    beside = range(congested(live, planned[0]) + SETTLES, ENDS)
+    near = all(is_near(live[at], planned[at]) for at in (*range(BEGINS), *beside, *range(ENDS + SETTLES, ITERATIONS)))
+    faster = len(beside) > 0 and all(live[at] < kept[at] for at in beside)
+    return worst_of((done.verdict, VALID if near and faster else Verdict.DIFFERS))
 
 
 def worst_flow(problem: Problem, plan: Plan) -> Flow:
@@ -283,4 +338,13 @@ def worst_flow(problem: Problem, plan: Plan) -> Flow:
     return min(flows, key=lambda flow: rate_left_bps(left[flow], plan))
 
 
-FIGURES: dict[str, Run] = {f"{figure.name}-emulated": partial(run, figure) for figure in CHARTS} | {"replan": replanned}
+FIGURES: dict[str, Run] = {
+    **{f"{figure.name}-emulated": partial(run, figure) for figure in CHARTS},
+    "replan": EmulatedFigure(
+        "inart-replan",
+        replan_runs,
+        show_replanned,
+        replan_verdict,
+        "they have no second phase, which plans routes anew",
+    ),
+}

@@ -15,17 +15,15 @@ from scapy.utils import RawPcapReader
 from tolerance import assert_within
 
 from inakit.experiments.inspect.capture import Counts, Place, capture_places, file_of
-from inakit.experiments.run.faults import OtherTraffic
+from inakit.experiments.run.faults import OtherTraffic, Span, When
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.evaluate import evaluate
-from inakit.planner.core.method import Options
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.fault_entries import Flow
 from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.replan import replan_beside
 from inakit.topo.fabric.generators import leaf_spine
 from inakit.traffic.faults.attacks import Attack, possible_attacks
 from inakit.traffic.wire import scapy_layers
@@ -172,18 +170,16 @@ def test_a_host_whose_link_is_full_sends_what_fits() -> None:
     assert after.queues[f"{IDLE}-0"] == 0
 
 
-def test_a_plan_made_for_what_traffic_leaves_has_its_rate() -> None:
-    run, flow = planned("inart-equal", fragments=1000), Flow(IDLE, SINK, 15e6)
-    again = replan_beside(run.problem, run.plan, [flow], Options())
-    assert [planned.rate_bps for planned in again.trees] == [5e6]
-    beside = {}
-    for name, plan in (("old", run.plan), ("new", again)):
-        outcome = ran(replace(run, prepared=Prepared(run.problem, plan), interferences=(OtherTraffic((flow,)),)))
-        assert outcome.measured.exact
-        beside[name] = outcome
-    assert_within(beside["new"].measured.sending_rate_bps, 5e6, 0.01, "sending rate", "bit/s")
-    assert (beside["new"].verdict, beside["new"].measured.retransmissions) == ("VALID", 0)
-    assert beside["old"].measured.sending_rate_bps < 15e6
+def test_a_background_flow_sends_in_its_time_only() -> None:
+    """It begins with the second iteration and ends with the fourth, which begins behind the packets of a full queue."""
+    run, flow = planned("inart-equal", fragments=1000, iterations=6), Flow(IDLE, SINK, 15e6)
+    span = Span(When(iteration=1), When(iteration=3))
+    outcome = ran(replace(run, interferences=(OtherTraffic((flow,), spans=(span,)),)))
+    assert (outcome.verdict, outcome.measured.exact) == ("VALID", True)
+    times = [iteration.communication_time_s for iteration in outcome.measured.iterations]
+    assert min(times[1:3]) > 2 * times[0]
+    assert times[0] == pytest.approx(times[4], rel=0.01) == pytest.approx(times[5], rel=0.01)
+    assert outcome.interferences[0].said[0].endswith("from iteration 1 to iteration 3")
 
 
 def test_the_same_attack_is_the_same_again() -> None:

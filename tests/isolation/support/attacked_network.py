@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork
@@ -54,7 +54,7 @@ class AttackedNetwork(LiveVirtualNetwork):
         """How many packets the filter has kept from the endpoints."""
         return int(self.engine.nodes["refused"].sum())
 
-    def attacking(self) -> AbstractContextManager[None]:
+    def attacking(self) -> AbstractContextManager[Callable[[], None]]:
         """A context in which the attackers send."""
         port_of = {host.name: host for host in self.hosts}
         return self.repeating([

@@ -237,11 +237,7 @@ def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[
 
 
 def test_new_routes_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from types import SimpleNamespace  # noqa: PLC0415
+    from inakit.experiments.papers.inart.emulated import KEPT, LIVE, times_panel  # noqa: PLC0415
 
-    from inakit.experiments.papers.inart.emulated import phases_panel  # noqa: PLC0415
-
-    planned, measured = (SimpleNamespace(sending_rate_bps=rate) for rate in (20e6, 19e6))
-    entry = SimpleNamespace(planned=planned, measured=measured)
-    records = [SimpleNamespace(planners={"inart-forest": entry}), SimpleNamespace(planners={"a": entry, "b": entry})]
-    saved_as(tmp_path / "figure", [phases_panel(records)], saved)  # type: ignore[arg-type]
+    panel = times_panel({KEPT: [0.3, 0.7, 0.7], LIVE: [0.3, 0.7, 0.4]}, [0.3, 0.4, 0.4])
+    saved_as(tmp_path / "figure", [panel], saved)
