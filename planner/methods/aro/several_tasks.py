@@ -126,6 +126,7 @@ class BoxSearch:
         self.ceiling = min(self.ceiling, limit)
         few = sum(len(graph.links) for graph in self.net.graphs) <= FEW_LINKS
         if few:
+            self.whole_s = min(self.whole_s, self.turn)
             self.solve_whole(box)
         self.reroute()
         self.climb(best)
