@@ -14,9 +14,12 @@ from inakit.experiments.papers.aro import effectiveness, emulated
 from inakit.experiments.papers.aro.emulated import run_trial
 from inakit.experiments.papers.aro.setting import CAPACITY_BPS, SCHEMES, AroSetting, Ask, measure
 from inakit.experiments.papers.aro.setting import verdict as proven
+from inakit.experiments.papers.common import emulated_figure
+from inakit.experiments.papers.common.claims import Claim, Ledger
 from inakit.experiments.papers.common.emulated_figure import ByPackets, rates_as_planned
 from inakit.experiments.papers.common.figure_engine import Findings, Part
 from inakit.experiments.papers.common.figure_registry import Request
+from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.traffic.measure.verdict import Verdict, worst_of
 
@@ -102,3 +105,15 @@ def test_a_figure_shows_planned_beside_measured_and_judges_the_measured_rates(
     assert "RANDOM, results return" not in text
     assert all(result["verdict"] == "VALID" for result in judged)
     assert {path.suffix for path in tmp_path.glob("aro-fig9-emulated-virtual.*")} == {".csv", ".png", ".svg"}
+
+
+def test_claims_are_judged_by_packets_under_names_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Claim(id="a-by-packets", where="", says="", kind="fact", figure="fig9-emulated", state="reproduced")
+    monkeypatch.setattr(emulated_figure, "read_ledger", lambda _: Ledger("aro", [known]))
+
+    def simulated(_: Findings) -> Iterator[Part]:
+        yield [Statement(name, "", holds=True, claim=name) for name in ("a", "b", "")]
+
+    figure = ByPackets("aro", "fig9-emulated", run_trial, lambda _: [], (1, 1), simulated=simulated)
+    parts = list(figure.show(Findings({}, Request(), 1)))
+    assert [one.claim for part in parts if isinstance(part, list) for one in part] == ["a-by-packets", ""]
