@@ -66,7 +66,7 @@ def plan_aware(problem: Problem, options: AroOptions) -> Plan:
     return plan
 
 
-PRUNED = 1 / 5
+PRUNED = 1 / 8
 """The part of the time in which several tasks are searched after ARO-ACC's prunings, if the whole search ends without a
 proof.
 """

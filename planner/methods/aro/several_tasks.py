@@ -65,8 +65,8 @@ success an attempt may take.
 """
 TURN = 1 / 8
 """The part of the remaining time that one question of the search may take."""
-SHAKING = 1 / 4
-"""The part of the time in which pairs of tasks are routed anew."""
+SHAKING, SHAKING_S = 1 / 4, 1.0
+"""The part of the time in which pairs of tasks are routed anew; at most these seconds before the search for a proof."""
 NARROW = 1e-5
 """A cell whose sides are all shorter than this fraction of its rates is not halved."""
 WHOLE_S, LONG, WHOLE = 1.0, 3, 2
@@ -131,7 +131,7 @@ class BoxSearch:
         self.reroute()
         self.climb(best)
         self.settle(self.last)
-        self.shake_all(begun + SHAKING * (self.deadline - begun))
+        self.shake_all(monotonic() + min(SHAKING_S, SHAKING * (self.deadline - begun)))
         self.descend(box)
         self.push(box)
         while self.open and min(self.ceiling, -self.open[0][0]) > self.enough and monotonic() < self.deadline:
