@@ -117,6 +117,10 @@ KIT: Mapping[str, Line] = {
 SCHEDULERS: Mapping[str, Line] = {
     "noINC-FCFS": Line("first come, first served; no INC", "p4inc_aoi.schedulers:no_inc_first_come"),
     "INC-FCFS": Line("first come, first served", "p4inc_aoi.schedulers:inc_first_come"),
+    "noINC-FCFS-passing": Line(
+        "noINC-FCFS; others pass a job that cannot start", "p4inc_aoi.schedulers:no_inc_passing"
+    ),
+    "INC-FCFS-passing": Line("INC-FCFS; others pass a job that cannot start", "p4inc_aoi.schedulers:inc_passing"),
     "noINC-TW": Line("the paper's time window; no INC", "p4inc_aoi.schedulers:no_inc_time_window"),
     "INC-TW": Line("the paper's time window (Algorithms 1 to 3)", "p4inc_aoi.schedulers:inc_time_window"),
     "INC-TW-NoRecon": Line("INC-TW on circuits that never change", "p4inc_aoi.schedulers:without_reconfiguration"),

@@ -74,6 +74,8 @@ METHODS: Mapping[str, Style] = {
     "inart-forest": Style(RED, "o"),
     "noINC-FCFS": Style(INK, "v"),
     "INC-FCFS": Style(NAVY, "^"),
+    "noINC-FCFS-passing": Style(INK, "1", DOTTED),
+    "INC-FCFS-passing": Style(NAVY, ">", DOTTED),
     "noINC-TW": Style(MUSTARD, "s"),
     "INC-TW": Style(RED, "o"),
     "pack": Style(MINT, "D"),

@@ -3,7 +3,8 @@
 Training jobs (section VII-C): a Poisson process; 2, 4, 8 or 16 workers, as in Philly's trace; 102 to 548 MB, from
 ResNet50's parameters to VGG19's. MapReduce jobs have the shape of Facebook's trace as Varys (SIGCOMM 2014) publishes
 it: four classes, by whether a shuffle has more than 50 flows and a flow more than 5 MB. No file of either trace is
-needed. Your own trace is CSV with a header and a job per line:
+needed. Traces are also read from files: those of Philly, Helios and PAI, and your own, which is CSV with a header and a
+job per line:
 
     arrival_s,workers,gradient_bytes,update_s,iterations,compute_s,kind
     0.0,4,102000000,0.05,1,0.0,training
@@ -14,15 +15,27 @@ The first three columns are required. If a trace does not contain the units of w
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import ceil, nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from inakit.planner.methods.p4inc_aoi.optical_system import MAPREDUCE, TRAINING, DataCenter, PlacedJob
+from inakit.planner.methods.p4inc_aoi.optical_system import (
+    KINDS,
+    MAPREDUCE,
+    TRAINING,
+    DataCenter,
+    PlacedJob,
+    fits_alone,
+)
+from inakit.planner.methods.p4inc_aoi.schedule import MOST_SLOTS
 from inakit.topo.errors import InputError
+from inakit.topo.files.reader import FileKind, read_text
 
 PHILLY_WORKERS = (2, 4, 8, 16)
 GRADIENT_BYTES = (102e6, 548e6)
@@ -116,80 +129,311 @@ def place(
     requests: Sequence[JobRequest],
     center: DataCenter,
     draws: np.random.Generator,
-    free_servers: int = FREE_SERVERS,
+    free_servers: int | None = FREE_SERVERS,
 ) -> tuple[PlacedJob, ...]:
     """Assign units to jobs: as many workers as possible in a unit drawn at random, the rest in the next; the PS in any
     unit.
 
-    A unit has 1 to `free_servers` servers for a job. Raises `InputError` for a job larger than the data centre.
+    A unit has 1 to `free_servers` servers for a job, or for None all of them. A unit drawn for the PS that has no
+    server left for it is replaced by the next one. Raises `InputError` for jobs larger than the data centre, a line
+    for each, and for jobs that arrive too late.
     """
-    return tuple(
-        PlacedJob(
-            number,
-            spread(request.workers, center, draws, free_servers),
-            center.units[draws.integers(len(center.units))].name,
-            request.gradient_bytes,
-            request.update_s,
-            int(request.arrival_s / center.slot_s + 1e-9),
-            request.iterations,
-            request.compute_s,
-            request.kind,
-        )
-        for number, request in enumerate(requests, start=1)
-    )
+    found, faults = [], []
+    for number, request in enumerate(requests, start=1):
+        name = f"job {number}, which arrives at {request.arrival_s:g} s"
+        if request.workers > sum(unit.servers * unit.gpus for unit in center.units):
+            total = sum(unit.servers * unit.gpus for unit in center.units)
+            faults.append(
+                f"{name}: {request.workers} workers, constraint 'servers': at most {total}, the GPUs of all units, are "
+                "expected; enlarge the units or omit the job"
+            )
+            continue
+        if request.arrival_s / center.slot_s >= MOST_SLOTS:
+            faults.append(f"{name}: expected before slot {MOST_SLOTS:,} of {center.slot_s:g} s; make slot_s longer")
+            continue
+        workers = spread(request.workers, center, draws, free_servers)
+        first = int(draws.integers(len(center.units)))
+        job = PlacedJob(
+            number, workers, center.units[first].name, request.gradient_bytes, request.update_s,
+            int(request.arrival_s / center.slot_s + 1e-9), request.iterations, request.compute_s, request.kind,
+        )  # fmt: skip
+        others = (replace(job, server=unit.name) for unit in (*center.units[first:], *center.units[:first]))
+        found.append(next((each for each in others if fits_alone(center, each, None)), job))
+    if faults:
+        more = [f"… and {len(faults) - MOST_FAULTS} more jobs"] if len(faults) > MOST_FAULTS else []
+        raise InputError("\n".join((*faults[:MOST_FAULTS], *more)))
+    return tuple(found)
 
 
-def spread(workers: int, center: DataCenter, draws: np.random.Generator, free_servers: int) -> dict[str, int]:
+def spread(workers: int, center: DataCenter, draws: np.random.Generator, free_servers: int | None) -> dict[str, int]:
     """A job's workers by unit. From the third unit on (`MOST_UNITS`) a job takes as many servers as it needs."""
     found: dict[str, int] = {}
     left = workers
     for number, place_ in enumerate(draws.permutation(len(center.units)), start=1):
         unit = center.units[place_]
-        free = draws.integers(1, free_servers + 1) if number < MOST_UNITS else workers
-        taken = min(left, unit.servers, int(free))
+        free = workers
+        if free_servers is not None and number < MOST_UNITS:
+            free = int(draws.integers(1, free_servers + 1)) * unit.gpus
+        taken = min(left, unit.servers * unit.gpus, free)
         if taken:
             found[unit.name] = taken
             left -= taken
-    if left:
-        total = sum(unit.servers for unit in center.units)
-        raise InputError(
-            f"a job of {workers} workers, constraint 'servers': no units have room, of {total} servers in all"
-        )
     return found
 
 
-COLUMNS: dict[str, Callable[[str], Any]] = {
-    "arrival_s": float,
-    "workers": int,
-    "gradient_bytes": int,
-    "update_s": float,
-    "iterations": int,
-    "compute_s": float,
-    "kind": str,
-}
-NEEDED = ("arrival_s", "workers", "gradient_bytes")
+# -- Traces in CSV files. The columns of the header say which trace it is.
+#
+# | trace | its columns that are read |
+# |---|---|
+# | the kit's | arrival_s, workers, gradient_bytes; also: update_s, iterations, compute_s, kind |
+# | Helios (SenseTime), `cluster_log.csv` | job_id, gpu_num, submit_time, duration |
+# | Philly (Microsoft), `cluster_job_log`, a line per job | jobid, submitted_time, start_time, end_time, gpus |
+# | PAI (Alibaba), `pai_task_table.csv`, a line per task | job_name, inst_num, start_time, end_time, plan_gpu |
+#
+# Public traces tell how long a job had how many GPUs, and not what it sent: `TraceReading` has what has to be assumed.
+
+TRACE = FileKind("trace of jobs", max_bytes=512 << 20)
+MOST_FAULTS = 20
+"""The number of faults of a file that are listed."""
+
+MOST_NUMBER = 1e12
+"""No number of a trace is larger: no time in s, no size in bytes."""
+
+OWN_COLUMNS = ("arrival_s", "workers", "gradient_bytes")
+OWN_OTHERS = ("update_s", "iterations", "compute_s", "kind")
+HELIOS_COLUMNS = ("job_id", "gpu_num", "submit_time", "duration")
+PHILLY_COLUMNS = ("jobid", "submitted_time", "start_time", "end_time", "gpus")
+PAI_COLUMNS = ("job_name", "inst_num", "start_time", "end_time", "plan_gpu")
+TRACES = {"the kit's": OWN_COLUMNS, "Helios": HELIOS_COLUMNS, "Philly": PHILLY_COLUMNS, "PAI": PAI_COLUMNS}
+NOTHING = ("", "none", "nan", "null")
+"""The texts with which traces say that a value is unknown."""
 
 
-def read_trace(path: Path) -> list[JobRequest]:
-    """Read the jobs of a CSV file, in the order of their arrival. Raises `InputError` with the line of a mistake."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            header = rows.fieldnames or []
-            if not set(NEEDED) <= set(header) <= set(COLUMNS):
-                raise InputError(f"{path}: columns {', '.join(header)}: {', '.join(COLUMNS)} are expected")
-            found = []
-            for row in rows:
-                line = f"{path} line {rows.line_num}"
-                try:
-                    request = JobRequest(**{key: COLUMNS[key](value) for key, value in row.items()})
-                except (ValueError, TypeError, KeyError) as error:
-                    raise InputError(f"{line}: {error}; expected are {', '.join(COLUMNS)}") from error
-                if request.workers < 1 or not request.arrival_s >= 0:
-                    raise InputError(f"{line}: at least one worker and an arrival of at least 0 are expected")
-                found.append(request)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: {error}") from error
+@dataclass(frozen=True)
+class TraceReading:
+    """What a public trace does not say of its jobs.
+
+    A job sends `gradient_bytes` in every iteration (None: drawn between ResNet50's and VGG19's, by `seed`) after it has
+    computed for `compute_s`. It has `iterations` of them; None for as many as it computed for as long as it ran.
+    `jobs` is the number of jobs that are read, the first to arrive; None for all.
+    """
+
+    gradient_bytes: int | None = None
+    compute_s: float = 0.25
+    iterations: int | None = None
+    jobs: int | None = None
+    seed: int = 0
+
+
+@dataclass
+class Row:
+    """A line of a trace; a value that is not as expected is added to the faults of the file."""
+
+    path: Path
+    line: int
+    cells: Mapping[str, str]
+    faults: list[str]
+
+    def fault(self, column: str, expected: str) -> None:
+        found = self.cells.get(column, "")
+        shown = repr(found if len(found) <= 40 else found[:40] + "…")
+        self.faults.append(f"{self.path} line {self.line}, column {column}: {shown}: {expected}")
+
+    def unknown(self, *columns: str) -> bool:
+        """Whether the trace does not know one of these values."""
+        return any(self.cells[column].strip().lower() in NOTHING for column in columns)
+
+    def number(self, column: str, least: float = 0.0, whole: bool = False) -> float:
+        """The number in a column; `least` if there is none."""
+        try:
+            value = float(self.cells[column])
+        except ValueError:
+            value = nan
+        if not least <= value <= MOST_NUMBER or (whole and value != int(value)):
+            kind = "whole number" if whole else "number"
+            self.fault(column, f"a {kind} from {least:g} to {MOST_NUMBER:g} is expected; correct or omit the line")
+            return least
+        return value
+
+    def time(self, column: str) -> float:
+        """The time in a column, in s: a date with a time, or a number of seconds."""
+        text = self.cells[column].strip()
+        try:
+            return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            pass
+        try:
+            value = float(text)
+        except ValueError:
+            value = nan
+        if not abs(value) <= MOST_NUMBER:
+            self.fault(column, "a time such as 2020-06-09 18:41:01, or in s, is expected; correct or omit the line")
+            return 0.0
+        return value
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The jobs of a trace in the order of their arrival, and for each kind of jobs that were left out, their number."""
+
+    name: str
+    requests: tuple[JobRequest, ...]
+    left_out: Mapping[str, int]
+
+
+def read_trace(path: Path, reading: TraceReading | None = None) -> Trace:
+    """Read the jobs of a CSV file. Raises `InputError`, with a line for each fault: file, line, column and value.
+
+    Of public traces, jobs with fewer than two GPUs are left out, which send no gradients, and jobs whose start or end
+    is unknown. The first job arrives at 0.
+    """
+    reading = reading or TraceReading()
+    name, header, rows = rows_of(path)
+    faults: list[str] = []
+    lines = [Row(path, line, dict(zip(header, cells, strict=False)), faults)
+             for line, cells in rows if complete(path, line, header, cells, faults)]  # fmt: skip
+    left_out: Counter[str] = Counter()
+    if name == "the kit's":
+        found = [own_request(row) for row in lines]
+    else:
+        ran = {"Helios": helios_jobs, "Philly": philly_jobs, "PAI": pai_jobs}[name](lines, left_out)
+        found = requests_of(ran, reading, left_out)
+    if faults:
+        more = [f"… and {len(faults) - MOST_FAULTS} more faults"] if len(faults) > MOST_FAULTS else []
+        raise InputError("\n".join((*faults[:MOST_FAULTS], *more)))
     if not found:
-        raise InputError(f"{path}: no job: one line per job is expected below the header")
-    return sorted(found, key=lambda request: request.arrival_s)
+        why = ", ".join(f"{count} {kind}" for kind, count in left_out.items())
+        raise InputError(f"{path}: no job: a line per job is expected below the header" + (f" ({why})" if why else ""))
+    in_order = sorted(found, key=lambda request: request.arrival_s)
+    return Trace(name, tuple(in_order[: reading.jobs]), left_out)
+
+
+def rows_of(path: Path) -> tuple[str, list[str], list[tuple[int, list[str]]]]:
+    """The name of the trace that the header has, the header, and every line that is not empty, with its number."""
+    text = read_text(path, TRACE)
+    try:
+        csv.field_size_limit(1 << 20)
+        reader = csv.reader(io.StringIO(text), strict=True)
+        header = [each.strip() for each in next(reader, [])]
+        rows = [(reader.line_num, cells) for cells in reader if cells]
+    except csv.Error as error:
+        raise InputError(f"{path} line {reader.line_num}: {error}; save it as CSV with commas") from error
+    names = [name for name, columns in TRACES.items() if set(columns) <= set(header)]
+    if not names:
+        near = max(TRACES, key=lambda name: len(set(TRACES[name]) & set(header)))
+        missing = ", ".join(column for column in TRACES[near] if column not in header)
+        known = "; ".join(f"{name}: {', '.join(columns)}" for name, columns in TRACES.items())
+        raise InputError(
+            f"{path} line 1: columns {', '.join(header)[:200] or '(none)'}: {near} trace lacks {missing}; "
+            f"the first line has to name the columns of one of these: {known}"
+        )
+    unknown = [each for each in header if each not in (*OWN_COLUMNS, *OWN_OTHERS)] if names[0] == "the kit's" else []
+    for column in [*unknown, *(column for column, count in Counter(header).items() if count > 1)]:
+        what = "is not a column of the kit's traces" if column in unknown else "is there twice"
+        raise InputError(f"{path} line 1: column '{column[:40]}' {what}: {', '.join((*OWN_COLUMNS, *OWN_OTHERS))}")
+    return names[0], header, rows
+
+
+def complete(path: Path, line: int, header: Sequence[str], cells: Sequence[str], faults: list[str]) -> bool:
+    """Whether a line has a value for each column; otherwise it is a fault."""
+    if len(cells) != len(header):
+        faults.append(f"{path} line {line}: {len(cells)} values: {len(header)}, one for each column, are expected")
+    return len(cells) == len(header)
+
+
+def own_request(row: Row) -> JobRequest:
+    """The job of a line of the kit's traces."""
+    kind = row.cells.get("kind", TRAINING)
+    if kind not in KINDS:
+        row.fault("kind", f"{' or '.join(KINDS)} is expected")
+    return JobRequest(
+        row.number("arrival_s"),
+        int(row.number("workers", 1, whole=True)),
+        int(row.number("gradient_bytes", 1, whole=True)),
+        row.number("update_s") if "update_s" in row.cells else 0.0,
+        int(row.number("iterations", 1, whole=True)) if "iterations" in row.cells else 1,
+        row.number("compute_s") if "compute_s" in row.cells else 0.0,
+        kind,
+    )
+
+
+@dataclass(frozen=True)
+class RanJob:
+    """A job of a public trace: when it was submitted, the GPUs that it had, and for how long."""
+
+    submitted_s: float
+    gpus: int
+    duration_s: float
+
+
+UNFINISHED = "without a known start and end"
+WITHOUT_GRADIENTS = "with fewer than two GPUs, which send no gradients"
+
+
+def helios_jobs(rows: Sequence[Row], _left_out: Counter[str]) -> list[RanJob]:
+    """The jobs of Helios's `cluster_log.csv`."""
+    once(rows, "job_id")
+    return [RanJob(row.time("submit_time"), int(row.number("gpu_num", whole=True)), row.number("duration"))
+            for row in rows]  # fmt: skip
+
+
+def philly_jobs(rows: Sequence[Row], left_out: Counter[str]) -> list[RanJob]:
+    """The jobs of Philly's `cluster_job_log`, with the keys of its JSON as columns and the number of its GPUs."""
+    once(rows, "jobid")
+    found = []
+    for row in rows:
+        if row.unknown("start_time", "end_time", "gpus"):
+            left_out[UNFINISHED] += 1
+            continue
+        gpus = int(row.number("gpus", whole=True))
+        found.append(RanJob(row.time("submitted_time"), gpus, lasting_s(row)))
+    return found
+
+
+def pai_jobs(rows: Sequence[Row], left_out: Counter[str]) -> list[RanJob]:
+    """The jobs of PAI's `pai_task_table.csv`: an instance with a part of a GPU (in percent) is a worker."""
+    tasks: dict[str, list[RanJob]] = {}
+    for row in rows:
+        if row.unknown("start_time", "end_time", "inst_num"):
+            left_out[UNFINISHED] += 1
+            continue
+        percent = 0.0 if row.unknown("plan_gpu") else row.number("plan_gpu")
+        gpus = int(row.number("inst_num", whole=True)) * ceil(percent / 100)
+        tasks.setdefault(row.cells["job_name"], []).append(RanJob(row.time("start_time"), gpus, lasting_s(row)))
+    return [
+        RanJob(min(task.submitted_s for task in own), sum(task.gpus for task in own), max(t.duration_s for t in own))
+        for own in tasks.values()
+    ]
+
+
+def lasting_s(row: Row) -> float:
+    """The time from a line's start to its end."""
+    found = row.time("end_time") - row.time("start_time")
+    if found < 0:
+        row.fault("end_time", "a time after start_time is expected; correct or omit the line")
+    return max(0.0, found)
+
+
+def once(rows: Sequence[Row], column: str) -> None:
+    """Make a fault of each line that has the job of an earlier one."""
+    first: dict[str, int] = {}
+    for row in rows:
+        line = first.setdefault(row.cells[column], row.line)
+        if line != row.line:
+            row.fault(column, f"it is in line {line} too; every job is expected once; omit one of the lines")
+
+
+def requests_of(jobs: Sequence[RanJob], reading: TraceReading, left_out: Counter[str]) -> list[JobRequest]:
+    """The jobs that send gradients, with what the reading assumes of them."""
+    sending = [job for job in jobs if job.gpus > 1]
+    if len(sending) < len(jobs):
+        left_out[WITHOUT_GRADIENTS] += len(jobs) - len(sending)
+    first_s = min((job.submitted_s for job in sending), default=0.0)
+    draws = np.random.default_rng(reading.seed)
+    found = []
+    for job, drawn in zip(sending, draws.uniform(*GRADIENT_BYTES, len(sending)), strict=True):
+        size = reading.gradient_bytes or words(drawn)
+        iterations = reading.iterations or max(1, round(job.duration_s / reading.compute_s))
+        update_s = size / UPDATE_BYTES_PER_S
+        found.append(JobRequest(job.submitted_s - first_s, job.gpus, size, update_s, iterations, reading.compute_s))
+    return found

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, groupby, pairwise, repeat
 from math import isfinite
 from pathlib import Path
 from typing import Literal
 
-from inakit.planner.core.files import FILE, to_json
+from inakit.planner.core.files import FILE, to_json, with_job_numbers
 from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
 from inakit.topo.errors import PlanError, writing
@@ -24,6 +24,9 @@ from inakit.topo.files.reader import read_file, validate
 
 UnitPair = tuple[str, str]
 """Two units, in the order of their names."""
+
+MOST_SLOTS = 1_000_000
+"""The most slots of a schedule that is read from a file, or of jobs of a trace."""
 
 DUST = 1e-9
 """A smaller remaining fraction of a job's data is rounding."""
@@ -128,6 +131,9 @@ def increases(schedule: Schedule) -> Iterator[dict[UnitPair, int]]:
     if schedule.slots:
         yield {}
     for before, after in pairwise(schedule.slots):
+        if after.circuits == before.circuits:
+            yield {}
+            continue
         more = {units: ports - before.ports.get(units, 0) for units, ports in after.ports.items()}
         yield {units: count for units, count in more.items() if count > 0}
 
@@ -206,8 +212,11 @@ def check(problem: Scheduling, schedule: Schedule) -> None:
             "has no worker" if unit not in jobs[number].workers else "has not all workers, as this data centre demands"
         )
         expect("placement (2)", here, f"job {number} uses INC in unit '{unit}', where it {why}")
+    before: Slot | None = None
     for number, slot in enumerate(schedule.slots):
-        check_slot(problem, schedule, number, slot)
+        if slot != before:
+            check_slot(problem, schedule, number, slot)
+        before = slot
     served = Counter(grant.job for slot in schedule.slots for grant in slot.grants)
     for number, (first, last) in schedule.spans.items():
         early = f"job {number} transfers in slot {first}, before it arrives"
@@ -289,19 +298,34 @@ def expect(constraint: str, holds: bool, what: str) -> None:
 class SchedulingFile:
     version: Literal[1]
     center: DataCenter
-    jobs: tuple[PlacedJob, ...]
+    jobs: tuple[PlacedJob, ...] = ()
     horizon: int | None = None
 
 
 @dataclass(frozen=True)
 class ScheduleFile:
+    """A schedule; `times` has for each slot the number of slots in a row that are equal to it, 1 without `times`."""
+
     version: Literal[1]
     schedule: Schedule
+    times: tuple[int, ...] = ()
+
+
+START = "; `inakit schedule --starter FOLDER` writes files to begin with"
+
+
+def load_center(path: Path) -> SchedulingFile:
+    """Read a data centre and, if the file has them, its jobs. Raises `InputError`."""
+    file = read_file(path, FILE)
+    found = validate(with_job_numbers(file), SchedulingFile, remedy=START)
+    if not found.center.units:
+        raise file.error(("center", "units"), f"no unit: give at least one{START}")
+    return found
 
 
 def load_scheduling(path: Path) -> Scheduling:
     """Read the problem of a file. Raises `InputError`."""
-    found = validate(read_file(path, FILE), SchedulingFile)
+    found = load_center(path)
     return Scheduling(found.center, found.jobs, found.horizon)
 
 
@@ -313,10 +337,19 @@ def save_scheduling(problem: Scheduling, path: Path) -> None:
 
 def load_schedule(path: Path) -> Schedule:
     """Read a schedule, not yet checked against any problem. Raises `InputError`."""
-    return validate(read_file(path, FILE), ScheduleFile).schedule
+    file = read_file(path, FILE)
+    found = validate(file, ScheduleFile)
+    slots, times = found.schedule.slots, found.times or (1,) * len(found.schedule.slots)
+    if len(times) != len(slots) or min(times, default=1) < 1 or sum(times) > MOST_SLOTS:
+        raise file.error(
+            ("times",), f"for each of the {len(slots)} slots a number from 1 is expected, {MOST_SLOTS:,} slots at most"
+        )
+    return replace(found.schedule, slots=tuple(chain.from_iterable(map(repeat, slots, times))))
 
 
 def save_schedule(schedule: Schedule, path: Path) -> None:
-    """Write JSON that `load_schedule` reads back as an equal schedule."""
+    """Write JSON that `load_schedule` reads back as an equal schedule. Equal slots in a row are written once."""
+    rows = [(slot, len(list(same))) for slot, same in groupby(schedule.slots)]
+    short = replace(schedule, slots=tuple(slot for slot, _ in rows))
     with writing(path):
-        path.write_text(to_json(ScheduleFile(1, schedule)))
+        path.write_text(to_json(ScheduleFile(1, short, tuple(count for _, count in rows))))

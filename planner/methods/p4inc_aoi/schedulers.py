@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
+from itertools import repeat
 from math import ceil, inf
 
 import numpy as np
@@ -202,7 +203,7 @@ class SlotSimulation:
     """The state between slots: jobs in the order of their arrival, circuits, and the slot in which each was last used.
 
     `fixed` are circuits that never change. `resources` are those remaining in the slot that is planned. `stuck` is set
-    after a slot without a transfer.
+    after a slot without a transfer. `last` is the last slot; a slot that is equal to it is the same object.
     """
 
     problem: Scheduling
@@ -213,6 +214,7 @@ class SlotSimulation:
     last_used: dict[UnitPair, int] = field(default_factory=dict)
     inc: dict[int, str] = field(default_factory=dict)
     stuck: bool = False
+    last: Slot = field(default_factory=lambda: Slot((), ()))
 
     def __post_init__(self) -> None:
         self.center = self.problem.center
@@ -232,6 +234,11 @@ class SlotSimulation:
             while waiting and waiting[-1].arrival <= number:
                 job = waiting.pop()
                 self.active.append(self.arrive(job))
+            if number and not self.active:  # idle: all circuits stay
+                self.last = Slot(self.last.circuits, ())
+                yield from repeat(self.last, waiting[-1].arrival - number)
+                number = waiting[-1].arrival
+                continue
             yield self.slot(number)
             number += 1
             if self.active and not waiting and self.stuck:
@@ -272,7 +279,10 @@ class SlotSimulation:
         grants = tuple(Grant(one.job.number, one.rate_bps) for one in self.active if one.rate_bps)
         self.stuck = not grants
         self.active = [one for one in self.active if not self.passes(one, dark)]
-        return Slot(circuits_of(self.circuits), grants)
+        circuits = self.last.circuits if number and self.circuits == before else circuits_of(self.circuits)
+        if circuits is not self.last.circuits or grants != self.last.grants:
+            self.last = Slot(circuits, grants)
+        return self.last
 
     def passes(self, one: Active, dark: Mapping[UnitPair, int]) -> bool:
         """Advance a job by a slot; return whether its last transfer is done by the end of the slot."""
@@ -638,6 +648,8 @@ def slot_by_slot(name: str, policy: GrantPolicy) -> Function:
 
 no_inc_first_come = slot_by_slot("noINC-FCFS", FirstCome(inc=False))
 inc_first_come = slot_by_slot("INC-FCFS", FirstCome())
+no_inc_passing = slot_by_slot("noINC-FCFS-passing", FirstCome(inc=False, strict=False))
+inc_passing = slot_by_slot("INC-FCFS-passing", FirstCome(strict=False))
 no_inc_time_window = slot_by_slot("noINC-TW", TimeWindow(inc=False))
 inc_time_window = slot_by_slot("INC-TW", TimeWindow())
 

@@ -163,6 +163,8 @@ def settle(
 
     A connection is cut only if its port is needed elsewhere; those unused for longest are cut first.
     """
+    if all(count <= before.get(units, 0) for units, count in needed.items()):
+        return dict(before)
     found = dict(needed)
     free = {unit.name: unit.optical_ports for unit in center.units}
     for (a, b), count in needed.items():

@@ -81,6 +81,18 @@ def test_files_both_ways(tmp_path: Path) -> None:
     assert load_schedule(tmp_path / "schedule.json") == GOOD
 
 
+def test_equal_slots_in_a_row_are_written_once(tmp_path: Path) -> None:
+    long = replace(GOOD, slots=(*(GOOD.slots[:1] * 5000), *GOOD.slots))
+    save_schedule(long, tmp_path / "long.json")
+    save_schedule(GOOD, tmp_path / "short.json")
+    assert load_schedule(tmp_path / "long.json") == long
+    text = (tmp_path / "long.json").read_text()
+    assert len(text) < (tmp_path / "short.json").stat().st_size + 100
+    (tmp_path / "long.json").write_text(text.replace("5001", "1000000000"))
+    with pytest.raises(InputError, match="times"):
+        load_schedule(tmp_path / "long.json")
+
+
 BROKEN: dict[str, Callable[[], tuple[Scheduling, Schedule]]] = {
     "placement": lambda: (PROBLEM, replace(GOOD, inc={2: "a"})),
     "INC capacity": lambda: (

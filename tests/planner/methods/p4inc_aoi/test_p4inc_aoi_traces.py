@@ -12,7 +12,11 @@ from inakit.planner.methods.p4inc_aoi.job_traces import (
     FACEBOOK,
     MOST_UNITS,
     PHILLY_WORKERS,
+    UNFINISHED,
+    UPDATE_BYTES_PER_S,
+    WITHOUT_GRADIENTS,
     JobRequest,
+    TraceReading,
     mapreduce,
     place,
     read_trace,
@@ -54,27 +58,79 @@ def test_workers_are_placed_in_few_units_with_servers_for_them() -> None:
     assert [job.arrival for job in jobs] == [int(request.arrival_s) for request in requests]
 
 
-def test_a_job_larger_than_the_data_centre_is_refused() -> None:
-    with pytest.raises(InputError, match="constraint 'servers'"):
-        place([JobRequest(0.0, 1000, 4)], WIDE, np.random.default_rng(0))
-
-
 def test_a_trace_is_read_in_the_order_of_arrival(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text("arrival_s,workers,gradient_bytes,kind\n2.5,4,1000,training\n0.5,2,2000,mapreduce\n")
-    assert read_trace(path) == [JobRequest(0.5, 2, 2000, kind=MAPREDUCE), JobRequest(2.5, 4, 1000)]
+    found = read_trace(path)
+    assert found.requests == (JobRequest(0.5, 2, 2000, kind=MAPREDUCE), JobRequest(2.5, 4, 1000))
+    assert read_trace(path, TraceReading(jobs=1)).requests == found.requests[:1]
+
+
+HELIOS = """\
+job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
+7,ua,vca,8,32,1,COMPLETED,2020-06-09 18:41:30,2020-06-09 18:41:40,2020-06-09 18:42:40,60,10
+5,ub,vca,4,16,1,FAILED,2020-06-09 18:41:00,2020-06-09 18:41:00,2020-06-09 18:41:10,10,0
+6,ub,vca,1,4,1,FAILED,2020-06-09 18:41:00,2020-06-09 18:41:00,2020-06-09 18:41:10,10,0
+"""
+PHILLY = """\
+jobid,status,vc,user,submitted_time,start_time,end_time,gpus
+a_1,Pass,v,u,2017-10-07 01:11:30,2017-10-07 01:12:00,2017-10-07 01:13:00,8
+a_0,Killed,v,u,2017-10-07 01:11:00,2017-10-07 01:11:00,2017-10-07 01:11:10,4
+a_2,Killed,v,u,2017-10-07 01:12:00,2017-10-07 01:12:10,None,4
+a_3,Pass,v,u,2017-10-07 01:12:00,2017-10-07 01:12:10,2017-10-07 01:12:20,1
+"""
+PAI = """\
+job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type
+big,ps,2.0,Terminated,1030.0,1090.0,600.0,29.3,,MISC
+big,worker,8.0,Terminated,1030.0,1090.0,600.0,29.3,50.0,V100
+small,worker,2.0,Terminated,1000.0,1010.0,600.0,29.3,200.0,V100
+waits,worker,2.0,Waiting,,,600.0,29.3,100.0,V100
+lone,tensorflow,1.0,Terminated,1000.0,1010.0,600.0,29.3,100.0,T4
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("Helios", HELIOS), ("Philly", PHILLY), ("PAI", PAI)])
+def test_the_traces_of_the_field_say_when_jobs_came_with_how_many_gpus(name: str, text: str, tmp_path: Path) -> None:
+    """Each excerpt has one job of 4 GPUs and 10 s and, 30 s later, one of 8 GPUs and 60 s; others send no gradients."""
+    path = tmp_path / "trace.csv"
+    path.write_text(text)
+    found = read_trace(path, TraceReading(gradient_bytes=4_000_000, compute_s=0.5))
+    first, second = found.requests
+    assert found.name == name
+    assert first == JobRequest(0.0, 4, 4_000_000, 4_000_000 / UPDATE_BYTES_PER_S, 20, 0.5)
+    assert (second.arrival_s, second.workers, second.iterations) == (30.0, 8, 120)
+    assert found.left_out[WITHOUT_GRADIENTS] == 1
+    assert found.left_out[UNFINISHED] == (name != "Helios")
+    assert [job.iterations for job in read_trace(path, TraceReading(iterations=3)).requests] == [3, 3]
+
+
+OWN = "arrival_s,workers,gradient_bytes\n"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("arrival_s,workers\n1,2\n", "columns arrival_s, workers: arrival_s, .* are expected"),
-        ("arrival_s,workers,gradient_bytes,colour\n1,2,3,4\n", "colour"),
-        ("arrival_s,workers,gradient_bytes\n0,2,4\n0,two,4\n", "line 3"),
-        ("arrival_s,workers,gradient_bytes\n0,0,4\n", "line 2: at least one worker"),
-        ("arrival_s,workers,gradient_bytes\n0,2\n", "line 2"),
-        ("arrival_s,workers,gradient_bytes\n0,2,4,5\n", "line 2"),
-        ("arrival_s,workers,gradient_bytes\n", "no job"),
+        ("arrival_s,workers\n1,2\n", "line 1: columns arrival_s, workers: the kit's trace lacks gradient_bytes"),
+        ("arrival_s,workers,gradient_bytes,colour\n1,2,3,4\n", "line 1: column 'colour' is not a column"),
+        ("arrival_s,workers,gradient_bytes,workers\n1,2,3,4\n", "line 1: column 'workers' is there twice"),
+        (OWN + "0,2,4\n0,two,4\n", "line 3, column workers: 'two': a whole number from 1"),
+        (OWN + "0,0,4\n", "line 2, column workers: '0'"),
+        (OWN + "nan,2,4\n", "line 2, column arrival_s: 'nan': a number from 0"),
+        (OWN + "-1,2,4\n", "line 2, column arrival_s: '-1'"),
+        (OWN + "0,2,1e400\n", "column gradient_bytes: '1e400'"),
+        (OWN + f"0,2,{'9' * 5000}\n", "column gradient_bytes: '9{40}…'"),
+        (OWN + "0,2.5,4\n", "column workers: '2.5'"),
+        (OWN + "0,2\n", "line 2: 2 values: 3, one for each column"),
+        (OWN + "0,2,4,5\n", "line 2: 4 values"),
+        (OWN + '0,2,"4\n', "line 2: unexpected end of data"),
+        (OWN + f"0,2,{'x' * 200_000}\n", "column gradient_bytes: 'x{40}…'"),
+        (OWN + f"0,2,{'x' * 2_000_000}\n", "line 2: field larger than field limit"),
+        (OWN, "no job"),
+        ("", "line 1: columns .none."),
+        (HELIOS.replace("5,ub", "7,ub"), "line 3, column job_id: '7': it is in line 2 too"),
+        (HELIOS.replace("18:41:00,2020", "18:61:00,2020"), "line 3, column submit_time: '2020-06-09 18:61:00': a time"),
+        (PHILLY.replace("01:13:00", "01:10:00"), "line 2, column end_time: .*after start_time"),
+        (PAI.replace("2.0,T", "x,T"), "line 2, column inst_num: 'x'"),
     ],
 )
 def test_a_bad_trace_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
@@ -84,6 +140,47 @@ def test_a_bad_trace_is_refused_with_its_line(tmp_path: Path, text: str, message
         read_trace(path)
 
 
-def test_a_missing_trace_is_refused(tmp_path: Path) -> None:
+def test_every_fault_of_a_trace_has_a_line_up_to_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(OWN + "0,x,y\n" + "0,z,4\n" * 30)
+    with pytest.raises(InputError) as refused:
+        read_trace(path)
+    lines = str(refused.value).splitlines()
+    assert [lines[0][-100:].split(": ")[0].split(", ")[-1], len(lines), lines[-1]] == [
+        "column workers", 21, "… and 12 more faults",
+    ]  # fmt: skip
+    assert "line 2, column gradient_bytes" in lines[1]
+
+
+@pytest.mark.parametrize(
+    "text", [OWN.replace("\n", "\r") + "0,2,4\r1,3,8\r", "\ufeff" + OWN + "0,2,4\r\n\r\n1,3,8\r\n"]
+)
+def test_line_ends_of_old_macs_and_of_windows_are_read(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_bytes(text.encode())
+    assert [request.workers for request in read_trace(path).requests] == [2, 3]
+
+
+def test_a_missing_trace_and_one_that_is_not_utf8_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"trace\.csv"):
         read_trace(tmp_path / "trace.csv")
+    (tmp_path / "trace.csv").write_bytes(OWN.encode() + b"0,2,\xff\n")
+    with pytest.raises(InputError, match="UTF-8"):
+        read_trace(tmp_path / "trace.csv")
+
+
+def test_all_jobs_that_do_not_fit_the_data_centre_are_named() -> None:
+    requests = [JobRequest(0.0, 1000, 4), JobRequest(1.0, 2, 4), JobRequest(1e9, 2, 4)]
+    with pytest.raises(InputError) as refused:
+        place(requests, WIDE, np.random.default_rng(0))
+    first, second = str(refused.value).splitlines()
+    assert first.startswith("job 1, which arrives at 0 s: 1000 workers, constraint 'servers': at most 384")
+    assert second.startswith("job 3, which arrives at 1e+09 s: expected before slot 1,000,000")
+
+
+def test_a_ps_has_a_unit_with_a_server_for_it() -> None:
+    """The PS of a job whose workers have all servers of a unit is in the other one."""
+    full = center(units=2, servers=4)
+    jobs = place([JobRequest(0.0, 4, 4)] * 20, full, np.random.default_rng(0), free_servers=None)
+    assert all(job.home is not None and job.server != job.home for job in jobs)
+    Scheduling(full, jobs)
