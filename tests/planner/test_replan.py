@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -24,6 +25,7 @@ from inakit.planner.registry import METHODS
 from inakit.planner.replan import (
     CALM,
     FILLED,
+    TOLERATED,
     Reading,
     Replanner,
     fitted,
@@ -171,8 +173,8 @@ def reading(
 ) -> Reading:
     """The counters after an iteration beside this traffic, which takes as long as the fullest link needs for it.
 
-    `sent_again`: the share of its packets that each worker sends again, and that switches lose. `noise`: bit/s that
-    each link carries beyond that.
+    `sent_again`: the share of its packets that each worker sends again, all the way to the PS. `noise`: bit/s that each
+    link carries beyond that.
     """
     problem, plan = prepared.problem, prepared.plan
     own, left = iteration_bytes(problem, plan), residual(problem.fabric, background)
@@ -184,8 +186,10 @@ def reading(
     }
     (job,), once = problem.jobs, prepared.prediction.sent_bytes / len(problem.jobs[0].workers)
     sent = dict.fromkeys(job.workers, (1 + sent_again) * once)
-    for worker in job.workers:
-        carried[worker, problem.fabric.tor_of(worker)] += sent_again * once
+    for planned in plan.trees:
+        for link in (link for label in planned.tree.workers for link in pairwise(planned.tree.way(label))):
+            carried[link] += sent_again * planned.share * once
+            own[link] += round(sent_again * planned.share * once)
     received = {server: own[problem.fabric.tor_of(server), server] for server in job.servers}
     return Reading(carried, sent, received, time_s, sending_s)
 
@@ -216,7 +220,8 @@ def test_what_others_send_is_what_links_carried_beyond_the_plan() -> None:
 
 def test_packets_that_workers_send_again_are_not_others_traffic() -> None:
     own = prepared(7)
-    assert other_traffic(own, reading(own, sent_again=0.3)) == Background()
+    slow = Prepared(own.problem, own.plan.with_rates_times(0.5))
+    assert other_traffic(slow, reading(slow, sent_again=0.3)) == Background()
 
 
 # -- when another plan is taken
@@ -235,7 +240,7 @@ def test_a_congested_plan_is_left_at_once_and_taken_again_when_the_traffic_is_ov
     optimum = fitted(on(first.problem, background), replan(on(first.problem, background), first.plan, Options()))
     assert after.prediction.sending_rate_bps >= FILLED * optimum.prediction.sending_rate_bps * (1 - 1e-6)
     assert replanner.decide(reading(after, background)) is None
-    later = [replanner.decide(reading(after)) for _ in range(CALM)]
+    later = [replanner.decide(reading(after, noise=lambda: 0.01 * 20e6)) for _ in range(CALM)]
     assert later == [None] * (CALM - 1) + [first]
     assert replanner.decide(reading(first)) is None
 
@@ -272,24 +277,34 @@ def test_traffic_that_ends_and_comes_back_in_every_other_iteration_is_not_follow
         assert replanner.decide(reading(beside, background)) is None
 
 
-@settings(max_examples=10, deadline=None)
+def uneven(seed: int) -> tuple[Prepared, Background]:
+    """A plan of which the first of two PSs has four fifths of the gradient, and traffic into that PS."""
+    problem = drawn(seed)
+    whole = METHODS["inart-equal"].plan(problem, QUICK)
+    trees = (replace(own, share=share) for own, share in zip(whole.trees, (0.8, 0.2), strict=True))
+    server = whole.trees[0].tree.root
+    background = Background({(problem.fabric.tor_of(server), server): random.Random(seed).uniform(14e6, 18e6)})
+    return fitted(problem, replace(whole, method="inart", trees=tuple(trees))), background
+
+
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10**6))
 def test_no_plan_that_is_taken_is_below_the_equal_split(seed: int) -> None:
-    """Where others leave little at a PS with a large part, the first phase is repeated, and parts move."""
-    problem, draw = drawn(seed), random.Random(seed)
-    whole = METHODS["inart-equal"].plan(problem, QUICK)
-    shares = [0.8, 0.2]
-    uneven = replace(
-        whole, method="inart", trees=tuple(replace(p, share=s) for p, s in zip(whole.trees, shares, strict=True))
-    )
-    first = fitted(problem, uneven)
-    server = problem.jobs[0].servers[0]
-    background = Background({(problem.fabric.tor_of(server), server): draw.uniform(12e6, 18e6)})
+    first, background = uneven(seed)
+    after, left = Replanner(first, QUICK).decide(reading(first, background)), on(first.problem, background)
+    if after is None:
+        rate_bps = fitted(left, first.plan).prediction.sending_rate_bps
+        assert first.prediction.sending_rate_bps <= (1 + TOLERATED) * rate_bps
+    else:
+        equal = fitted(left, METHODS["inart-equal"].plan(left, QUICK))
+        assert after.prediction.sending_rate_bps >= FILLED * equal.prediction.sending_rate_bps * (1 - 1e-9)
+
+
+def test_parts_move_only_where_an_equal_split_is_faster() -> None:
+    first, background = uneven(0)
     after = Replanner(first, QUICK).decide(reading(first, background))
     assert after is not None
-    left = on(problem, background)
-    equal = fitted(left, METHODS["inart-equal"].plan(left, QUICK))
-    assert after.prediction.sending_rate_bps >= FILLED * equal.prediction.sending_rate_bps * (1 - 1e-9)
+    assert shares_of(after) != shares_of(first)
 
 
 def test_jobs_that_end_at_other_times_are_refused() -> None:

@@ -73,7 +73,7 @@ from inakit.experiments.papers.inart.simulated import (
 )
 from inakit.experiments.report.method_styles import categories
 from inakit.experiments.run.console import figures
-from inakit.experiments.run.controller import KIND, SLOW
+from inakit.experiments.run.controller import SLOW
 from inakit.experiments.run.dilation import slowed_problem
 from inakit.experiments.run.faults import OtherTraffic, Span, When
 from inakit.experiments.run.outcome import measured_figures, planned_figures
@@ -297,10 +297,10 @@ def show_replanned(request: Request, done: EmulatedRuns) -> Iterator[Part]:
     for at, cells in enumerate(zip(times_s(done, KEPT), times_s(done, LIVE), planned, strict=True)):
         table.add_row(str(at), *(f"{cell:.3f}" for cell in cells))
     yield table
-    yield from (str(line) for each in done.outcomes[-1].interferences if each.kind == KIND for line in each.said)
-    first = [change["iteration"] for change in changes_of(done)][:1]
+    changed = [int(change["iteration"]) for change in changes_of(done)]
+    yield f"the controller changes the plan before iterations {', '.join(map(str, changed)) or 'none'}"
     yield [
-        LEDGER.judge("second-phase-trigger", first == [congested(times_s(done, LIVE), planned[0]) + 1]),
+        LEDGER.judge("second-phase-trigger", changed[:1] == [congested(times_s(done, LIVE), planned[0]) + 1]),
         LEDGER.judge("second-phase-split", not any(change["split"] for change in changes_of(done))),
     ]
     yield Picture([times_panel({name: times_s(done, name) for name in (KEPT, LIVE)}, planned)])

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tolerance import assert_within
 
 from inakit.experiments.papers.common.emulated_figure import is_near
 from inakit.experiments.run.controller import KIND
@@ -22,8 +23,9 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.fault_entries import Flow
 from inakit.planner.prepared import prepare
 from inakit.planner.registry import METHODS
-from inakit.planner.replan import FILLED
+from inakit.planner.replan import FILLED, fitted
 from inakit.topo.fabric.generators import leaf_spine
+from inakit.traffic.closed_loop import ClosedLoop, Loop
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 VIRTUAL = pytest.param("virtual", marks=pytest.mark.compiler)
@@ -34,11 +36,11 @@ FRAGMENTS = {"virtual": 800, "fast": 800, "bmv2": 160}
 CAPACITY_BPS = {"virtual": 4e6, "fast": 4e6, "bmv2": 0.4e6}
 
 
-def run_beside(switch: str, *flows: Flow, method: str = "inart") -> Run:
+def run_beside(switch: str, *flows: Flow, spines: int = 2) -> Run:
     """Three workers at one leaf with a PS at the other, beside flows that begin and end during the run."""
     job = Job(1, ("h1", "h2", "h3"), ("h5",), FRAGMENTS[switch] * 4 * FRAGMENT.values, iterations=ITERATIONS)
-    problem = Problem(leaf_spine(2, 2, 4, capacity_bps=CAPACITY_BPS[switch]), (job,), FRAGMENT)
-    plan = METHODS[method].plan(problem, Options(seed=1))
+    problem = Problem(leaf_spine(2, spines, 4, capacity_bps=CAPACITY_BPS[switch]), (job,), FRAGMENT)
+    plan = METHODS["inart"].plan(problem, Options(seed=1))
     spans = (Span(When(None, BEGINS), When(None, ENDS)),) * len(flows)
     traffic = (OtherTraffic(flows, spans=spans),) if flows else ()
     return Run(prepare(problem, plan), interferences=traffic, replans=Options(seed=1))
@@ -104,9 +106,44 @@ def test_a_controller_that_keeps_the_plan_changes_no_figure() -> None:
 
 
 @pytest.mark.compiler
-def test_where_no_route_is_free_workers_send_at_what_is_left() -> None:
-    """Other traffic to the PS's leaf fills both spines by half."""
-    flows = (Flow("h4", "h6", 2e6), Flow("h4", "h7", 2e6))
-    outcome = run_plan(run_beside("virtual", *flows), find_world("virtual"))
+def test_where_no_other_route_exists_workers_send_at_what_is_left() -> None:
+    """The only spine carries other traffic on half of its links."""
+    outcome = run_plan(run_beside("virtual", Flow("h4", "h6", 2e6), spines=1), find_world("virtual"))
     assert outcome.measured.exact
-    assert all(iteration.retransmissions == 0 for iteration in outcome.measured.iterations[BEGINS + 2 : ENDS])
+    beside, alone = changes(outcome)
+    assert [beside["iteration"], alone["iteration"]] == [BEGINS + 1, ENDS + 2]
+    assert (beside["routes"], alone["routes"]) == (False, False)
+    assert_within(beside["sending_rate_bps"], 0.97 * 2e6, 0.03, "what is left", "bit/s")
+    assert all(iteration.retransmissions == 0 for iteration in outcome.measured.iterations)
+
+
+@pytest.mark.compiler
+def test_parts_move_to_another_server_where_routes_do_not_help() -> None:
+    """Four fifths of the gradient go to a PS whose link carries other traffic; sums stay exact when parts move."""
+    job = Job(1, ("h1", "h2", "h3"), ("h5", "h6"), 800 * 4 * FRAGMENT.values, iterations=6)
+    problem = Problem(leaf_spine(2, 2, 4, capacity_bps=4e6), (job,), FRAGMENT)
+    equal = METHODS["inart-equal"].plan(problem)
+    trees = (replace(own, share=share) for own, share in zip(equal.trees, (0.8, 0.2), strict=True))
+    first = fitted(problem, replace(equal, method="inart", trees=tuple(trees)))
+    traffic = OtherTraffic((Flow("h7", equal.trees[0].tree.root, 3e6),))
+    outcome = run_plan(Run(first, interferences=(traffic,), replans=Options()), find_world("virtual"))
+    assert [iteration.exact for iteration in outcome.measured.iterations] == [True] * 6
+    assert [(change["iteration"], change["split"]) for change in changes(outcome)] == [(1, True)]
+    assert_within(times_s(outcome)[-1], changes(outcome)[0]["communication_time_s"], 0.05, "time", "s")
+    assert times_s(outcome)[-1] < 0.5 * times_s(outcome)[0]
+
+
+@pytest.mark.compiler
+def test_sequence_numbers_go_on_where_trees_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first plan's trees keep their numbers: without new sequence numbers late packets would be taken for new."""
+    first, follow = list[int](), Loop.follow
+
+    def noting(loop: Loop, other: ClosedLoop) -> None:
+        follow(loop, other)
+        first.append(loop.options.worker.first_seq)
+
+    monkeypatch.setattr(Loop, "follow", noting)
+    run_plan(run_beside("virtual", heavy("virtual")), find_world("virtual"))
+    away, back = first
+    assert away > (BEGINS + 1) * FRAGMENTS["virtual"]
+    assert back > away + (ENDS + 2) * FRAGMENTS["virtual"]

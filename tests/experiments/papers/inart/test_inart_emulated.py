@@ -154,6 +154,17 @@ def test_the_background_is_what_hurts_the_plan_most() -> None:
     assert rate_left_bps(left, plan) < 0.7 * rate_bps(plan)
 
 
+@pytest.mark.long
+@pytest.mark.compiler
+def test_one_change_of_plan_is_enough_where_traffic_begins(tmp_path: Path) -> None:
+    """Full queues of the congested iteration are empty before counters are read: traffic is not underestimated."""
+    console = Console(file=StringIO(), width=120)
+    request = Request(tmp_path, quick=True, switch="virtual", paper="inart", figure="replan")
+    assert FIGURES["inart"]["replan"].run(console, request) == "VALID"
+    begins, ends = inart_emulated.BEGINS, inart_emulated.ENDS
+    assert f"before iterations {begins + 1}, {ends + 2}\n" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
 IN_BOTH_WORLDS = pytest.mark.parametrize(
     "switch",
     [
