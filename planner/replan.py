@@ -18,6 +18,7 @@ from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import AggregationTree, Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.install.plan_entries import many_copies
 from inakit.planner.methods.inart.inart import Background, plan_routes, residual
 from inakit.planner.methods.inart.inart_forest import plan_trees, rate_bps
 from inakit.planner.prepared import Prepared, with_headroom
@@ -184,12 +185,16 @@ class Replanner:
     """
 
     def __init__(self, first: Prepared, options: Options) -> None:
-        """Raises `InputError` for a plan of another method, of several jobs, or whose trees share slots."""
+        """Raises `InputError` for a plan of another method, of several jobs, with shared slots, or on chips that
+        recirculate.
+        """
         check_phases(first.plan)
         if len(first.problem.jobs) != 1:
             raise InputError(f"{len(first.problem.jobs)} jobs: routes are planned anew between iterations of one job")
         if first.plan.jobs_sharing_slots:
             raise InputError("trees share slots: collisions would be taken for other traffic; choose another policy")
+        if any(switch.chip is not None and switch.chip.passes > 1 for switch in first.problem.fabric.switches):
+            raise InputError("chips that recirculate are set up for the first plan's trees: leave out the profile")
         self.first, self.options = first, options
         self.known, self.current = [first], first
         self.considered = Background()
@@ -237,7 +242,7 @@ class Replanner:
             again.append(self.fresh(problem, SECOND_PHASES[name](problem, equal, method.own(self.options), name)))
             if again[-1].prediction.sending_rate_bps > again[0].prediction.sending_rate_bps:
                 again.append(self.fresh(problem, method.plan(problem, self.options)))
-        return [*known, *again]
+        return [*known, *(each for each in again if not any(many_copies(problem.fabric, each.plan)))]
 
     def fresh(self, problem: Problem, plan: Plan) -> Prepared:
         """A new plan under the slot policy of the first one, at the rate that others leave."""

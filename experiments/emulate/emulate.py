@@ -257,6 +257,8 @@ def check_replanning(emulation: Emulation) -> None:
         raise InputError("--replan needs background traffic: give --faults a file with background traffic")
     if faults.links or faults.events or faults.stragglers or faults.hostile:
         raise InputError("--replan knows no other faults than background traffic: remove them from the faults file")
+    if emulation.patch_panel:
+        raise InputError("--replan reads counters of links, which are others behind a panel: remove --patch-panel")
     if any(job.iterations < 2 for job in jobs):
         raise InputError("--replan changes plans between iterations: give jobs 2 iterations or more")
     hosts = {host for job in jobs for host in (*job.workers, *job.servers)}

@@ -204,5 +204,9 @@ def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | Non
 
 
 def controller_of(run: Run, network: LiveNetwork) -> Controller | None:
-    """The controller of a run that replans; None for other runs."""
-    return None if run.replans is None else Controller(network, run.prepared, run.installed, run.replans, run.options)
+    """The controller of a run that replans; None for other runs. Raises `InputError` for a replay."""
+    if run.replans is None:
+        return None
+    if run.mode != "reliable":
+        raise InputError(f"mode '{run.mode}': plans change between the iterations of a closed loop; choose reliable")
+    return Controller(network, run.prepared, run.installed, run.replans, run.options)

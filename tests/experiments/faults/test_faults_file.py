@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inakit.experiments.run.faults import Event, When
+from inakit.experiments.run.faults import Event, Span, When
 from inakit.experiments.run.faults_file import __doc__ as manual
 from inakit.experiments.run.faults_file import check_mode, load_faults
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
@@ -43,7 +43,8 @@ def test_the_example_of_the_manual_is_read(tmp_path: Path) -> None:
         Event(When(9.0), "kill", ("h4",)),
     )
     assert faults.stragglers == Stragglers(spread=0.2, mean=1.0, seed=1)
-    assert faults.background == (Flow("h3", "h7", 5e6, 1000),)
+    assert faults.background == (Flow("h3", "h7", 5e6, 1000), Flow("h4", "h8", 5e6, 1000))
+    assert faults.spans == (Span(), Span(When(None, 2), When(None, 6)))
     assert faults.hostile == (Attack("h7", 1, ("replay", "spoof"), 2e6),)
 
 

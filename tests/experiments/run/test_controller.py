@@ -24,6 +24,7 @@ from inakit.planner.install.fault_entries import Flow
 from inakit.planner.prepared import prepare
 from inakit.planner.registry import METHODS
 from inakit.planner.replan import FILLED, fitted
+from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import leaf_spine
 from inakit.traffic.closed_loop import ClosedLoop, Loop
 from inakit.traffic.wire.packet_format import FRAGMENT
@@ -147,3 +148,10 @@ def test_sequence_numbers_go_on_where_trees_come_back(monkeypatch: pytest.Monkey
     away, back = first
     assert away > (BEGINS + 1) * FRAGMENTS["virtual"]
     assert back > away + (ENDS + 2) * FRAGMENTS["virtual"]
+
+
+@pytest.mark.compiler
+def test_a_replay_is_refused() -> None:
+    run = run_beside("virtual")
+    with pytest.raises(InputError, match="plans change between the iterations of a closed loop"):
+        run_plan(replace(run, prepared=replace(run.prepared, mode="replay")), find_world("virtual"))
