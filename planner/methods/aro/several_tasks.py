@@ -107,7 +107,6 @@ class BoxSearch:
     ceiling: float = inf
     possible: list[Rates] = field(default_factory=list)
     impossible: list[Rates] = field(default_factory=list)
-    asked: Counter[str] = field(default_factory=Counter)
     parts: dict[str, int] = field(default_factory=dict)
     whole_s: float = WHOLE_S
     last: Incumbent = field(init=False)
@@ -335,7 +334,6 @@ class BoxSearch:
         """
         while True:
             status, routing = self.router.route(rates, min(time_limit_s, self.deadline - monotonic()))
-            self.asked[status] += 1
             if status == INFEASIBLE:
                 self.impossible.append(rates)
             if routing is None:
@@ -394,7 +392,6 @@ class BoxSearch:
         while True:
             model = BoxModel.of(self.net.fine, self.worth, box)
             found = model.solve(self.enough, min(time_limit_s, self.deadline - monotonic()), self.router.seed)
-            self.asked["cells"] += 1
             if found.routing is None:
                 return found.bound
             self.consider(with_best_rates(self.net, self.worth, found.routing))
