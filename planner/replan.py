@@ -163,8 +163,12 @@ NOTICEABLE = 0.02
 """Other traffic on less than this share of a link counts as none."""
 CHANGED = 0.1
 """Other traffic has changed if on some link it changed by more than this share of the capacity."""
+SLOW = 1.1
+"""An iteration is slow if it took more than this many times its planned time."""
 TOLERATED = 0.05
-"""A plan is congested if it sends at more than the remaining rate by this share."""
+"""A plan is congested if its iteration was slow and it sends at more than the remaining rate by this share."""
+PARTS = 0.01
+"""Another split must be faster than the current one by this share: parts do not move for the chance of a rounding."""
 GAIN = 0.1
 """Without congestion another plan must be faster by this share."""
 CALM = 2
@@ -172,7 +176,7 @@ CALM = 2
 followed.
 """
 FILLED = 0.97
-"""The share of the remaining rate at which workers send beside other traffic: queues of full links never drain."""
+"""The share of the highest rate at which workers send where links would be full: their queues would never drain."""
 MOST_PLANS = 100
 """The most plans with trees of their own in a run. Entries of all of them remain in the switches' tables."""
 
@@ -210,6 +214,7 @@ class Replanner:
         problem = replace(self.first.problem, fabric=residual(self.first.problem.fabric, background))
         own_bps = self.current.prediction.sending_rate_bps
         congested = own_bps > (1 + TOLERATED) * fitted(problem, self.current.plan).prediction.sending_rate_bps
+        congested &= self.is_slow(reading.sending_s)
         over = not background.links and self.current is not self.first
         if not congested and not over and not changed(problem.fabric, background, self.considered):
             self.calls = 0
@@ -221,11 +226,20 @@ class Replanner:
         if over:
             self.current = self.first
             return self.current
-        best = max(self.candidates(problem), key=lambda each: each.prediction.sending_rate_bps)
+        best = max(self.candidates(problem), key=self.worth)
         if not congested and best.prediction.sending_rate_bps < (1 + GAIN) * own_bps:
             return None
         self.current = self.adopted(best.plan)
         return self.current
+
+    def is_slow(self, sending_s: float) -> bool:
+        """Whether an iteration of the current plan took clearly longer than planned, so that queues can be full."""
+        return sending_s > SLOW * self.current.prediction.communication_time_s
+
+    def worth(self, prepared: Prepared) -> float:
+        """The rate of a plan, a little less if it has another split than the current one."""
+        moves = shares_of(prepared) != shares_of(self.current)
+        return prepared.prediction.sending_rate_bps / (1 + PARTS * moves)
 
     def candidates(self, problem: Problem) -> Iterable[Prepared]:
         """Plans for what others leave: known ones, the current split with new routes, and an equal split.
@@ -240,7 +254,7 @@ class Replanner:
             name = self.current.plan.method
             method = find_method(name)
             again.append(self.fresh(problem, SECOND_PHASES[name](problem, equal, method.own(self.options), name)))
-            if again[-1].prediction.sending_rate_bps > again[0].prediction.sending_rate_bps:
+            if self.worth(again[-1]) > self.worth(again[0]):
                 again.append(self.fresh(problem, method.plan(problem, self.options)))
         return [*known, *(each for each in again if not any(many_copies(problem.fabric, each.plan)))]
 

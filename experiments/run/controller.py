@@ -26,8 +26,6 @@ KIND = "new plans"
 """The controller's kind in `run.json`."""
 LARGEST_FRAME_BYTES = 1514
 """The largest frame of other traffic."""
-SLOW = 1.1
-"""An iteration is slow if it took more than this many times its planned time."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,7 @@ class Controller:
 
     def pause_s(self, iteration: Iteration) -> float:
         """The time in which a full queue empties if the iteration was slow, and hence queues can be full."""
-        slow = iteration.communication_time_s > SLOW * self.current.prediction.communication_time_s
-        return self.drain_s if slow else 0.0
+        return self.drain_s if self.replanner.is_slow(iteration.communication_time_s) else 0.0
 
     def following(self, iteration: Iteration, now: float) -> Following | None:
         """Read what links carried since the last time, and let the replanner decide."""

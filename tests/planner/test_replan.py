@@ -25,7 +25,8 @@ from inakit.planner.registry import METHODS
 from inakit.planner.replan import (
     CALM,
     FILLED,
-    TOLERATED,
+    PARTS,
+    SLOW,
     Reading,
     Replanner,
     fitted,
@@ -294,10 +295,12 @@ def test_no_plan_that_is_taken_is_below_the_equal_split(seed: int) -> None:
     after, left = Replanner(first, QUICK).decide(reading(first, background)), on(first.problem, background)
     if after is None:
         rate_bps = fitted(left, first.plan).prediction.sending_rate_bps
-        assert first.prediction.sending_rate_bps <= (1 + TOLERATED) * rate_bps
+        assert first.prediction.sending_rate_bps <= SLOW * rate_bps
     else:
         equal = fitted(left, METHODS["inart-equal"].plan(left, QUICK))
-        assert after.prediction.sending_rate_bps >= FILLED * equal.prediction.sending_rate_bps * (1 - 1e-9)
+        assert after.prediction.sending_rate_bps >= FILLED / (1 + PARTS) * equal.prediction.sending_rate_bps * (
+            1 - 1e-9
+        )
 
 
 def test_parts_move_only_where_an_equal_split_is_faster() -> None:

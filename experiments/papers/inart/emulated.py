@@ -73,7 +73,6 @@ from inakit.experiments.papers.inart.simulated import (
 )
 from inakit.experiments.report.method_styles import categories
 from inakit.experiments.run.console import figures
-from inakit.experiments.run.controller import SLOW
 from inakit.experiments.run.dilation import slowed_problem
 from inakit.experiments.run.faults import OtherTraffic, Span, When
 from inakit.experiments.run.outcome import measured_figures, planned_figures
@@ -85,14 +84,12 @@ from inakit.planner.methods.inart.inart import background_of_flows, residual
 from inakit.planner.methods.inart.inart_forest import rate_bps
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
-from inakit.planner.replan import fitted, rate_left_bps, replan, with_rate
+from inakit.planner.replan import FILLED, SLOW, fitted, rate_left_bps, replan, with_rate
 from inakit.traffic.measure.measured import Iteration
 from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 LEDGER = read_ledger("inart")
-FILLED = 0.97
-"""The fraction of the planned rate at which a worker sends: the queue of a full link would never drain."""
 QUANTITIES = ("sending_rate_bps", "communication_time_s", "ps_ingress_bytes")
 
 
