@@ -141,6 +141,10 @@ COMMANDS: Mapping[str, Command | Group] = {
         "validate:validate",
         "Judge a network before it is bought: plans, chips, virtual time, and every single failure.",
     ),
+    "schedule": Command(
+        "schedule:schedule",
+        "Schedule jobs and optical circuits on a data centre of your own; compare schedulers; run them by packets.",
+    ),
     "place": Command(
         "place:place",
         "Place a queue of jobs that come and go: the hosts of each, the jobs with INA, and expected completion times.",

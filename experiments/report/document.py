@@ -241,11 +241,12 @@ class RunView:
 
 @dataclass(frozen=True)
 class Document:
-    """A report of one run, of several compared runs, or, without runs, of a study or a site."""
+    """A report of one run, of several compared runs, or, without runs, of a study, a site or schedules."""
 
     title: str
     made_by: str
     runs: Sequence[RunView] = ()
     study: Mapping[str, Any] | None = None
     site: Mapping[str, Any] | None = None
+    schedule: Mapping[str, Any] | None = None
     version: int = DOCUMENT_VERSION

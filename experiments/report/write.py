@@ -27,7 +27,17 @@ from inakit.topo.errors import InakitError, MachineError, writing
 FOLDER = Path(__file__).with_name("template")
 SCRIPTS = (
     *("words.js", "dom.js", "chart.js", "table.js", "fabric.js"),
-    *("summary.js", "details.js", "timeline.js", "processors.js", "run.js", "study.js", "site.js", "page.js"),
+    *(
+        "summary.js",
+        "details.js",
+        "timeline.js",
+        "processors.js",
+        "run.js",
+        "study.js",
+        "site.js",
+        "schedule.js",
+        "page.js",
+    ),
 )
 """The page's own scripts, in an order such that each uses only earlier definitions."""
 LIBRARY = ("mpld3", Path("js", "d3.v5.min.js"))

@@ -77,6 +77,7 @@ async function openReport() {
   const nav = add(header, "nav", {"aria-label": "contents"});
   if (report.study) studySections(main, report.study);
   else if (report.site) siteSections(main, report.site);
+  else if (report.schedule) scheduleSections(main, report.schedule);
   else runsPage(main);
   contents(nav, main);
   add(d3.select("body"), "footer").text(`Made by ${report.made_by}. This file needs no network and can be sent by mail.`);

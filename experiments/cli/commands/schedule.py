@@ -1,0 +1,425 @@
+"""`inakit schedule`: jobs on one's own data centre of units and optical circuits, scheduled and run by packets."""
+
+from __future__ import annotations
+
+import json as text_of_json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from inakit.experiments.cli.options import Scale, Seed, exit_code, one_of, some_of, split_names
+from inakit.experiments.report.document import Document
+from inakit.experiments.report.gather import made_by
+from inakit.experiments.report.method_styles import styles_of
+from inakit.experiments.report.write import PAGE, write_page
+from inakit.experiments.run.circuit_schedule import Course, CourseOutcome, run_course
+from inakit.experiments.run.console import NARROW, Screen, figures, names
+from inakit.experiments.run.printed_report import styled
+from inakit.experiments.run.scenario import parse_scale
+from inakit.experiments.worlds.registry import find_world
+from inakit.experiments.worlds.world import World
+from inakit.planner.core.plan import SolverOptions
+from inakit.planner.methods.p4inc_aoi.job_traces import TraceReading, place, read_trace
+from inakit.planner.methods.p4inc_aoi.optical_network import scaled
+from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
+from inakit.planner.methods.p4inc_aoi.schedule import (
+    Schedule,
+    ScheduleFigures,
+    UnitPair,
+    increases,
+    load_center,
+    pair,
+    save_schedule,
+    save_scheduling,
+    traffic_bps,
+)
+from inakit.planner.methods.p4inc_aoi.schedule import figures as figures_of
+from inakit.planner.registry import find_scheduler
+from inakit.topo.errors import InputError, MachineError, writing
+from inakit.topo.files.quantities import parse_duration
+from inakit.topo.files.reader import write_csv
+
+CenterFile = Annotated[
+    Path | None,
+    typer.Argument(help="the data centre, and jobs unless --trace has them", metavar="CENTER.YML", show_default=False),
+]
+Starter = Annotated[Path | None, typer.Option(help="write a starter center.yml and jobs.csv into this folder")]
+TraceFile = Annotated[
+    Path | None, typer.Option(help="jobs as CSV: your own, or a trace of Helios, Philly or PAI, by its columns")
+]
+Schedulers = Annotated[
+    str,
+    typer.Option(
+        help="schedulers, separated by commas; `inakit planners` lists them",
+        autocompletion=some_of("inakit.planner.registry:SCHEDULERS"),
+    ),
+]
+Jobs = Annotated[int | None, typer.Option(min=1, help="only so many jobs of the trace, the first to arrive")]
+Iterations = Annotated[
+    int | None,
+    typer.Option(min=1, help="iterations of each job of a public trace; default: as many as its duration has"),
+]
+Gradient = Annotated[
+    int | None, typer.Option(min=4, help="gradient of each job of a public trace; default: drawn from 102 to 548 MB")
+]
+Compute = Annotated[str, typer.Option(help="computing time of an iteration of a public trace")]
+TimeLimit = Annotated[float, typer.Option(min=0.1, help="for milp: seconds until the best schedule found is taken")]
+OutputFolder = Annotated[
+    Path | None, typer.Option(help="folder for schedules, jobs.csv, circuits.csv and the page report.html")
+]
+OnWorld = Annotated[
+    str,
+    typer.Option(
+        help="also run the schedules by packets: virtual (virtual time), fast or bmv2 (both need root)",
+        autocompletion=one_of("none", "virtual", "fast", "bmv2"),
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="print everything as JSON")]
+NO_WORLD = "none"
+SCALE = "1/5000"
+
+
+def schedule(
+    center: CenterFile = None,
+    starter: Starter = None,
+    trace: TraceFile = None,
+    scheduler: Schedulers = "INC-TW",
+    jobs: Jobs = None,
+    iterations: Iterations = None,
+    gradient_bytes: Gradient = None,
+    compute: Compute = "250ms",
+    time_limit: TimeLimit = 60.0,
+    switch: OnWorld = NO_WORLD,
+    scale: Scale = SCALE,
+    seed: Seed = 0,
+    output: OutputFolder = None,
+    json: Json = False,
+) -> None:
+    """Schedule jobs and optical circuits on a data centre of your own; compare schedulers; run them by packets.
+
+    Exit code 1 if a run by packets is not VALID.
+    """
+    if (center is None) == (starter is None):
+        raise InputError("give a data centre's file; or --starter FOLDER, which writes a starter")
+    console = Screen()
+    if starter is not None:
+        write_starter(starter, console)
+        return
+    assert center is not None
+    compute_s = parse_duration(compute)
+    if compute_s <= 0:
+        raise InputError(f"--compute {compute}: expected a time above 0, such as 250ms")
+    reading = TraceReading(gradient_bytes, compute_s, iterations, jobs, seed)
+    problem, notes = read_problem(center, trace, reading)
+    chosen = {name: find_scheduler(name) for name in split_names(scheduler)}
+    if not chosen:
+        raise InputError("--scheduler: give at least one name; `inakit planners` lists them")
+    factor = parse_scale(scale)
+    world = None if switch == NO_WORLD else find_world(switch)
+    found = [
+        Scheduled.of(problem, each.schedule(problem, SolverOptions(seed=seed, time_limit_s=time_limit)), name)
+        for name, each in chosen.items()
+    ]
+    if world is not None:
+        found = [each.run(world, factor, output, console, quiet=json) for each in found]
+    document = document_of(problem, found, notes, center.name if trace is None else trace.name)
+    if json:
+        typer.echo(text_of_json.dumps(document, indent=1, allow_nan=False))
+    else:
+        for note in notes:
+            console.print(note, highlight=False, soft_wrap=True)
+        console.print(table_of(found))
+    if output is not None:
+        for file in write_results(output, problem, found, document):
+            if not json:
+                console.print(f"wrote {file}", highlight=False, soft_wrap=True)
+    verdicts = [each.ran.outcome.verdict for each in found if each.ran is not None]
+    raise typer.Exit(max(map(exit_code, verdicts), default=0))
+
+
+def read_problem(center: Path, trace: Path | None, reading: TraceReading) -> tuple[Scheduling, list[str]]:
+    """The problem of the files, and notes on jobs of the trace that were left out. Raises `InputError`."""
+    found = load_center(center)
+    if trace is None:
+        if not found.jobs:
+            raise InputError(f"{center}: no job: list them under `jobs`, or give a file of them with --trace")
+        return Scheduling(found.center, found.jobs, found.horizon), []
+    if found.jobs:
+        raise InputError(f"{center}: it has jobs, and so has --trace {trace}: remove those of one")
+    if not any(unit.gpus * unit.servers for unit in found.center.units):
+        raise InputError(f"{center}: no unit has a server with a GPU for a worker: raise servers or gpus")
+    read = read_trace(trace, reading)
+    notes = [f"{trace.name} is a trace of {read.name}: {len(read.requests):,} jobs"]
+    notes += [f"left out: {count:,} jobs {kind}" for kind, count in read.left_out.items()]
+    placed = place(read.requests, found.center, np.random.default_rng(reading.seed), free_servers=None)
+    return Scheduling(found.center, placed, found.horizon), notes
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A scheduler's schedule of the problem, its figures and, where it was run by packets, what was measured."""
+
+    name: str
+    problem: Scheduling
+    schedule: Schedule
+    figures: ScheduleFigures
+    ran: CourseOutcome | None = None
+
+    @staticmethod
+    def of(problem: Scheduling, schedule: Schedule, name: str) -> Scheduled:
+        return Scheduled(name, problem, schedule, figures_of(problem, schedule))
+
+    def run(self, world: World, factor: float, output: Path | None, console: Console, quiet: bool) -> Scheduled:
+        """Run the schedule by packets, with rates and sizes times `factor`; times stay the same."""
+        course = Course.of(*scaled(self.problem, self.schedule, factor))
+        with TemporaryDirectory() as spare, Progress(console=console, disable=quiet, transient=True) as bar:
+            task = bar.add_task(f"{self.name} by packets", total=1.0)
+            folder = Path(spare) if output is None else output / "runs" / self.name
+            ran = run_course(course, world, folder, lambda part: bar.update(task, completed=part))
+        return replace(self, ran=ran)
+
+    @property
+    def mean_jct_s(self) -> float:
+        return fmean(self.figures.jct_s.values())
+
+    @property
+    def mean_wait_s(self) -> float:
+        """The mean time from a job's arrival to its first slot."""
+        slot_s, spans = self.problem.center.slot_s, self.schedule.spans
+        return fmean((spans[job.number][0] - job.arrival) * slot_s for job in self.problem.jobs)
+
+    @property
+    def ratio(self) -> float | None:
+        """The measured sum of all completion times over the planned one."""
+        if self.ran is None:
+            return None
+        return sum(self.ran.jct_s.values()) / sum(self.figures.jct_s.values())
+
+    def as_json(self, color: str) -> dict[str, Any]:
+        """The figures, the jobs and the circuits."""
+        ran = self.ran
+        return {
+            "name": self.name,
+            "color": color,
+            "outcome": self.schedule.outcome.status,
+            "seconds": self.schedule.outcome.seconds,
+            "slots": len(self.schedule.slots),
+            "ct_bti_s": self.figures.ct_bti_s,
+            "mean_jct_s": self.mean_jct_s,
+            "mean_wait_s": self.mean_wait_s,
+            "connections": self.figures.connections,
+            "reconfigurations": self.figures.reconfigurations,
+            "verdict": None if ran is None else ran.outcome.verdict,
+            "exact": None if ran is None else ran.outcome.measured.exact,
+            "measured_connections": None if ran is None else ran.connections,
+            "measured_mean_jct_s": None if ran is None else fmean(ran.jct_s.values()),
+            "behind_s": None if ran is None else ran.behind_s,
+            "jobs": list(self.jobs()),
+            "circuits": list(circuits_of(self.problem, self.schedule)),
+        }
+
+    def jobs(self) -> Iterator[dict[str, Any]]:
+        """Each job: its units, its times in s, its highest rate, and the unit that sums for it."""
+        slot_s, spans = self.problem.center.slot_s, self.schedule.spans
+        most: dict[int, float] = defaultdict(float)
+        for slot, _ in groupby(self.schedule.slots):
+            for number, rate_bps in slot.rates_bps.items():
+                most[number] = max(most[number], rate_bps)
+        for job in self.problem.jobs:
+            arrival_s = job.arrival * slot_s
+            yield {
+                "job": job.number,
+                "workers": job.workers,
+                "server": job.server,
+                "inc": self.schedule.inc.get(job.number),
+                "arrival_s": arrival_s,
+                "start_s": spans[job.number][0] * slot_s,
+                "end_s": arrival_s + self.figures.jct_s[job.number],
+                "jct_s": self.figures.jct_s[job.number],
+                "rate_bps": most[job.number],
+                "measured_jct_s": None if self.ran is None else self.ran.jct_s[job.number],
+            }
+
+
+def circuits_of(problem: Scheduling, schedule: Schedule) -> Iterator[dict[str, Any]]:
+    """The connections between two units, from the slot that sets their number to the one that changes it.
+
+    `dark_s` is the time at the beginning in which new ones carry nothing, `used` the mean share of their rate in use.
+    """
+    center = problem.center
+    open_: dict[UnitPair, tuple[int, int, float, bool]] = {}  # the first slot, ports, the used bits/s by slot, new
+    number = 0
+
+    def closed(units: UnitPair, until: int) -> dict[str, Any]:
+        first, ports, used_bps, new = open_.pop(units)
+        share = used_bps / (until - first) / (ports * center.port_bps)
+        return {"a": units[0], "b": units[1], "ports": ports, "from_s": first * center.slot_s,
+                "until_s": until * center.slot_s, "dark_s": center.reconfiguration_s if new else 0.0,
+                "used": share}  # fmt: skip
+
+    changes = zip(schedule.slots, increases(schedule), strict=True)
+    for (slot, more), same in groupby(changes, key=lambda each: (each[0], {**each[1]})):
+        lasting = sum(1 for _ in same)
+        carried: dict[UnitPair, float] = defaultdict(float)
+        for (_, a, b), bps in traffic_bps(problem, schedule, slot).items():
+            carried[pair(a, b)] += bps
+        for units in [units for units, each in open_.items() if slot.ports.get(units, 0) != each[1]]:
+            yield closed(units, number)
+        for units, ports in slot.ports.items():
+            first, _, used_bps, new = open_.get(units, (number, ports, 0.0, units in more))
+            open_[units] = first, ports, used_bps + carried[units] * lasting, new
+        number += lasting
+    for units in list(open_):
+        yield closed(units, number)
+
+
+def document_of(problem: Scheduling, found: Sequence[Scheduled], notes: Sequence[str], source: str) -> dict[str, Any]:
+    """Everything about the schedules, as the page and `--json` have it. Rates are in bit/s, times in s."""
+    styles = styles_of([each.name for each in found])
+    center = problem.center
+    return {
+        "source": source,
+        "notes": list(notes),
+        "units": {unit.name: unit.servers * unit.gpus for unit in center.units},
+        "slot_s": center.slot_s,
+        "port_bps": center.port_bps,
+        "reconfiguration_s": center.reconfiguration_s,
+        "schedulers": [each.as_json(styles[each.name].color) for each in found],
+    }
+
+
+def table_of(found: Sequence[Scheduled]) -> Table:
+    """A row for each scheduler: its planned figures and, where it was run, the measured ones."""
+    ran = any(each.ran is not None for each in found)
+    measured = ("measured\nJCT (s)", "\nratio", "sums\nexact") if ran else ()
+    heads = ("mean\nJCT (s)", "mean\nwait (s)", "\nCT-BTI (s)", "new con-\nnections", "planned\nin (s)", *measured)
+    columns = [*names("\nscheduler"), *figures(*heads, no_wrap=True), *(names("\nverdict") if ran else ())]
+    table = Table(*columns, title="schedules", **NARROW)
+    for each in found:
+        planned = (
+            f"{each.mean_jct_s:.2f}", f"{each.mean_wait_s:.2f}", f"{each.figures.ct_bti_s:.2f}",
+            f"{each.figures.connections:,}", f"{each.schedule.outcome.seconds:.2f}",
+        )  # fmt: skip
+        cells = []
+        if each.ran is not None:
+            exact = "yes" if each.ran.outcome.measured.exact is True else "no"
+            cells = [
+                f"{fmean(each.ran.jct_s.values()):.2f}",
+                f"{each.ratio:.4f}",
+                exact,
+                styled(each.ran.outcome.verdict),
+            ]
+        table.add_row(each.name, *planned, *cells)
+    return table
+
+
+JOB_COLUMNS = (
+    "job",
+    "workers",
+    "server",
+    "inc",
+    "arrival_s",
+    "start_s",
+    "end_s",
+    "jct_s",
+    "rate_bps",
+    "measured_jct_s",
+)
+CIRCUIT_COLUMNS = ("a", "b", "ports", "from_s", "until_s", "dark_s", "used")
+
+
+def write_results(
+    folder: Path, problem: Scheduling, found: Sequence[Scheduled], document: Mapping[str, Any]
+) -> Iterator[Path]:
+    """Write the problem, every schedule, tables of jobs and circuits, and the page; yield each file's path."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    save_scheduling(problem, folder / "problem.json")
+    yield folder / "problem.json"
+    for each in found:
+        save_schedule(each.schedule, folder / f"{each.name}.json")
+        yield folder / f"{each.name}.json"
+    for file, key, columns in (("jobs.csv", "jobs", JOB_COLUMNS), ("circuits.csv", "circuits", CIRCUIT_COLUMNS)):
+        rows = ((own["name"], *(cell(row[column]) for column in columns))
+                for own in document["schedulers"] for row in own[key])  # fmt: skip
+        write_csv(folder / file, ("scheduler", *columns), rows)
+        yield folder / file
+    try:
+        yield write_page(Document(f"Schedule of {document['source']}", made_by(), schedule=document), folder / PAGE)
+    except MachineError as error:
+        Screen().print(f"no page ({error})", highlight=False, markup=False, soft_wrap=True)
+
+
+def cell(value: Any) -> Any:
+    """A cell of a table: a job's workers by unit as `unit1:4 unit2:2`, nothing for None."""
+    if isinstance(value, dict):
+        return " ".join(f"{unit}:{count}" for unit, count in value.items())
+    return "" if value is None else value
+
+
+CENTER, JOBS = "center.yml", "jobs.csv"
+
+
+def write_starter(folder: Path, console: Console) -> None:
+    """Write the starter's files, and print the next command. Raises `InputError` for files that exist."""
+    files = {folder / CENTER: starter_center(), folder / JOBS: starter_jobs()}
+    for file in files:
+        if file.exists():
+            raise InputError(f"{file} exists: choose another folder, or remove it")
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for file, text in files.items():
+        with writing(file):
+            file.write_text(text)
+        console.print(f"wrote {file}", highlight=False, soft_wrap=True)
+    command = f"inakit schedule {folder / CENTER} --trace {folder / JOBS} --output {folder / 'out'}"
+    console.print(f"schedule it: {command}", highlight=False, soft_wrap=True)
+
+
+def starter_center() -> str:
+    """The text of the starter's data centre, with every key explained."""
+    keys = "servers: 6, gpus: 2, nic_bps: 40.0e+9, optical_ports: 8, switch_bps: 480.0e+9, inc_jobs: 4"
+    units = "\n".join(f"    - {{name: rack{number}, {keys}}}" for number in range(1, 5))
+    return f"""\
+# A data centre for `inakit schedule`. Rates are in bit/s: 40.0e+9 is 40 Gbit/s. Times are in seconds.
+version: 1
+center:
+  # A unit is a programmable switch with its servers: a rack, or a pod.
+  #   servers, gpus: servers of the unit, GPUs of a server; a GPU has one worker at a time, a PS has a server for itself
+  #   nic_bps: the link of a server in each direction; its GPUs share it equally. null: it never limits
+  #   optical_ports: ports to the switch of circuits, each of port_bps
+  #   switch_bps: what the switch carries from and to its servers, up and down together
+  #   inc_jobs: jobs for which the switch can sum at a time; aggregator_slots (512): they share these equally
+  units:
+{units}
+  port_bps: 40.0e+9           # a connection between two units, in each direction
+  reconfiguration_s: 0.025    # for so long new connections carry nothing
+  slot_s: 1.0                 # circuits and rates change at the beginning of a slot
+  step_bps: 1.0e+9            # time-window and FCFS schedulers grant rates in such steps
+  inc_across: false           # whether a switch sums for jobs with workers in other units too
+# Jobs stand here, or in a trace that --trace names:
+# jobs:
+#   - {{workers: {{rack1: 4}}, server: rack2, gradient_bytes: 102000000, arrival: 0, iterations: 5, compute_s: 0.16}}
+# horizon: 100                # the slots in which all jobs have to be done; without it there is no limit
+"""
+
+
+def starter_jobs() -> str:
+    """Twelve jobs: ResNet50 and VGG16 in turn, two a second, with 2 to 12 workers."""
+    lines = ["arrival_s,workers,gradient_bytes,update_s,iterations,compute_s,kind"]
+    for number in range(12):
+        workers = (2, 4, 8, 6, 12, 4)[number % 6]
+        model = ("102000000,0.026", "528000000,0.132")[number % 2]
+        lines.append(f"{number / 2},{workers},{model},5,{(0.16, 0.25)[number % 2]},training")
+    return "\n".join(lines) + "\n"
