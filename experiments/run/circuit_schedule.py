@@ -95,8 +95,9 @@ class Course:
         """
         check_schedule(self.scheduling, self.schedule)
         spans = self.schedule.spans
-        for running in {frozenset(job for job in spans if spans[job][0] <= slot <= spans[job][1])
-                        for slot in range(len(self.schedule.slots))}:  # fmt: skip
+        together = {frozenset(job for job in spans if spans[job][0] <= slot <= spans[job][1])
+                    for slot in range(len(self.schedule.slots))}  # fmt: skip
+        for running in together - {frozenset()}:
             jobs = tuple(job for job in self.problem.jobs if job.number in running)
             trees = tuple(planned for planned in self.plan.trees if planned.job in running)
             check(replace(self.problem, jobs=jobs), replace(self.plan, trees=trees))

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from inakit.experiments.cli.app import app
 
-QUICK = ("plan", "topo", "jobs", "planners", "check", "design", "dissector", "switch")
+QUICK = ("plan", "topo", "jobs", "planners", "check", "design", "dissector", "switch", "schedule")
 """Commands of `inakit` that need no root and take a second or two; those of them that stand in blocks are run."""
 INPUTS = re.compile(r"\.(json|txt|pcap|stf)$|/jobs\.yml$")
 """Files that other commands write, jobs in a folder of theirs among them. What reads one that is absent is not run."""

@@ -31,7 +31,7 @@ from inakit.experiments.worlds.registry import find_world
 from inakit.experiments.worlds.world import World
 from inakit.planner.core.plan import SolverOptions
 from inakit.planner.methods.p4inc_aoi.job_traces import TraceReading, place, read_trace
-from inakit.planner.methods.p4inc_aoi.optical_network import scaled
+from inakit.planner.methods.p4inc_aoi.optical_network import scaled, with_a_host_for_each_gpu
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
 from inakit.planner.methods.p4inc_aoi.schedule import (
     Schedule,
@@ -182,7 +182,7 @@ class Scheduled:
 
     def run(self, world: World, factor: float, output: Path | None, console: Console, quiet: bool) -> Scheduled:
         """Run the schedule by packets, with rates and sizes times `factor`; times stay the same."""
-        course = Course.of(*scaled(self.problem, self.schedule, factor))
+        course = Course.of(*scaled(with_a_host_for_each_gpu(self.problem), self.schedule, factor))
         with TemporaryDirectory() as spare, Progress(console=console, disable=quiet, transient=True) as bar:
             task = bar.add_task(f"{self.name} by packets", total=1.0)
             folder = Path(spare) if output is None else output / "runs" / self.name

@@ -309,12 +309,16 @@ def read_trace(path: Path, reading: TraceReading | None = None) -> Trace:
 
 
 def rows_of(path: Path) -> tuple[str, list[str], list[tuple[int, list[str]]]]:
-    """The name of the trace that the header has, the header, and every line that is not empty, with its number."""
+    """The name of the trace that the header has, the header, and every line that is not empty, with its number.
+
+    Lines before the header that begin with # are comments.
+    """
     text = read_text(path, TRACE)
     try:
         csv.field_size_limit(1 << 20)
         reader = csv.reader(io.StringIO(text), strict=True)
-        header = [each.strip() for each in next(reader, [])]
+        first = next((cells for cells in reader if cells and not cells[0].startswith("#")), [])
+        header = [each.strip() for each in first]
         rows = [(reader.line_num, cells) for cells in reader if cells]
     except csv.Error as error:
         raise InputError(f"{path} line {reader.line_num}: {error}; save it as CSV with commas") from error

@@ -51,6 +51,24 @@ def scaled(scheduling: Scheduling, schedule: Schedule, factor: float) -> tuple[S
     return replace(scheduling, center=smaller, jobs=jobs), replace(schedule, slots=slots)
 
 
+def with_a_host_for_each_gpu(scheduling: Scheduling) -> Scheduling:
+    """The problem with servers of one GPU, in units with fewer servers than a job has workers and a PS there.
+
+    On a host, a job has one worker or its PS. Rates that were scheduled stay within the parts of the servers' links. A
+    unit has one more server for PSs on standby, which no schedule counts.
+    """
+    center = scheduling.center
+    most = {
+        unit.name: max(job.workers.get(unit.name, 0) + (job.server == unit.name) for job in scheduling.jobs)
+        for unit in center.units
+    }
+    units = tuple(
+        replace(unit, servers=unit.places + 1, gpus=1) if most[unit.name] > unit.servers else unit
+        for unit in center.units
+    )
+    return replace(scheduling, center=replace(center, units=units))
+
+
 def fabric_of(center: DataCenter) -> Fabric:
     """Every unit with its servers, and an optical link for every possible circuit.
 
@@ -117,6 +135,12 @@ def problem_of(scheduling: Scheduling, schedule: Schedule, fragment: FragmentFor
     placed: dict[int, tuple[list[str], list[str]]] = {}
     for job in sorted(scheduling.jobs, key=lambda job: (spans.get(job.number, (0, 0)), job.number)):
         span = spans.get(job.number, (0, 0))
+        for unit, count in job.workers.items():
+            if count > center.unit(unit).servers:
+                raise InputError(
+                    f"job {job.number}: {count} workers on the {center.unit(unit).servers} servers of unit '{unit}': "
+                    "a job has one worker on a host; give the unit a server for each GPU"
+                )
         workers = [host for unit, count in job.workers.items() for host in pools[unit].take(count, span)]
         placed[job.number] = workers, pools[job.server].take_for_ps(span, workers)
 

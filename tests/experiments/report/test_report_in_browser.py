@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import shown_runs
 from browser import Browser, browsing, missing_for_browser
+from typer.testing import CliRunner
 
+from inakit.experiments.cli.app import app
 from inakit.experiments.cli.main import main
 from inakit.experiments.report.document import Document
 from inakit.experiments.report.write import write_comparison, write_page, write_report
@@ -287,6 +289,27 @@ def test_a_study_is_shown(
     assert len(browser.all("#groups tbody tr")) == 12, "four groups, three figures"
     assert len(browser.all("#groups path.line:not(.halo)")) == 2, "a line for each planner"
     assert len(browser.all("#runs tbody tr")) == 8
+    nothing_wrong(browser)
+
+
+def test_schedules_are_shown(browser: Browser, tmp_path: Path) -> None:
+    """The starter's twelve jobs under two schedulers; the third job of noINC-FCFS waits."""
+    for words in (
+        ["schedule", "--starter", str(tmp_path)],
+        [
+            *("schedule", str(tmp_path / "center.yml"), "--trace", str(tmp_path / "jobs.csv")),
+            *("--scheduler", "INC-TW,noINC-FCFS", "--output", str(tmp_path / "out")),
+        ],
+    ):
+        assert not CliRunner().invoke(app, words).exit_code
+    browser.open(tmp_path / "out" / "report.html", theme="dark")
+    assert browser.texts("nav a") == ["Schedulers", "Jobs and circuits over time", "Jobs"]
+    assert len(browser.all("#gantt rect.summed")) == 1 + 12, "the legend's, and one for each job"
+    browser.press("noINC-FCFS")
+    assert len(browser.all("#gantt rect.unsummed")) == 1 + 12
+    assert len(browser.all("#gantt rect.waiting")) > 1
+    assert len(browser.all("#gantt rect.lit")) > 1
+    assert len(browser.all("#jobs tbody tr")) == 2 * 12
     nothing_wrong(browser)
 
 

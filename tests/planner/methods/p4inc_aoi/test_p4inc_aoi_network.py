@@ -16,6 +16,7 @@ from inakit.planner.methods.p4inc_aoi.optical_network import (
     plan_of,
     problem_of,
     scaled,
+    with_a_host_for_each_gpu,
 )
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import Grant, Schedule, Slot, UnitCircuit, figures
@@ -156,3 +157,15 @@ def test_scaled_down_a_schedule_takes_the_same_time() -> None:
     before, after = figures(scheduling, chosen), figures(*scaled(scheduling, chosen, 1 / 5000))
     assert after.jct_s == pytest.approx(before.jct_s)
     assert after.connections == before.connections
+
+
+def test_a_job_with_more_workers_than_servers_has_a_host_for_each_gpu() -> None:
+    units = (Unit("u", 2, 2, 64e6, 1, gpus=2, nic_bps=8e6), Unit("v", 2, 2, 64e6, 1, nic_bps=8e6))
+    scheduling = Scheduling(DataCenter(units, 8e6, 0.01, 1.0, 2e6), (PlacedJob(1, {"u": 4}, "u", WIRE),))
+    granted = schedule({1: "u"}, Slot((), (Grant(1, 4e6),)))
+    with pytest.raises(InputError, match="4 workers on the 2 servers of unit 'u'"):
+        problem_of(scheduling, granted, FRAGMENT)
+    wider = with_a_host_for_each_gpu(scheduling)
+    (job,) = problem_of(wider, granted, FRAGMENT).jobs
+    assert (job.workers, job.servers) == (("uh1", "uh2", "uh3", "uh4"), ("uh5",))
+    assert wider.center.unit("v") == scheduling.center.unit("v")

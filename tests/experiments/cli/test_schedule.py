@@ -1,0 +1,123 @@
+"""`inakit schedule`: files in; schedules, tables, a page and a run by packets out."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from command import inakit
+
+from inakit.planner.methods.p4inc_aoi.schedule import check, load_schedule, load_scheduling
+from inakit.planner.registry import SCHEDULERS
+
+CENTER = """\
+version: 1
+center:
+  units:
+    - {name: a, servers: 3, gpus: 2, nic_bps: 8.0e+9, optical_ports: 4, switch_bps: 64.0e+9, inc_jobs: 1}
+    - {name: b, servers: 3, gpus: 2, nic_bps: 8.0e+9, optical_ports: 4, switch_bps: 64.0e+9, inc_jobs: 1}
+  port_bps: 8.0e+9
+  reconfiguration_s: 0.01
+  slot_s: 1.0
+  step_bps: 1.0e+9
+"""
+TRACE = (
+    "arrival_s,workers,gradient_bytes,update_s,iterations,compute_s\n0,2,102000000,0.1,2,0.2\n1,3,102000000,0.1,2,0.2\n"
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "center.yml").write_text(CENTER)
+    (tmp_path / "jobs.csv").write_text(TRACE)
+    return tmp_path
+
+
+def test_every_scheduler_gives_a_schedule_that_passes_the_check(files: Path) -> None:
+    names = ",".join(SCHEDULERS)
+    command = ("schedule", "center.yml", "--trace", "jobs.csv", "--scheduler", names, "--output", "out")
+    done = inakit(*command, at=files)
+    assert done.code == 0, done.error
+    problem = load_scheduling(files / "out" / "problem.json")
+    for name in SCHEDULERS:
+        schedule = load_schedule(files / "out" / f"{name}.json")
+        check(problem, schedule)
+        assert name in done.output
+    with (files / "out" / "jobs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * len(SCHEDULERS)
+    assert all(float(row["end_s"]) - float(row["arrival_s"]) == pytest.approx(float(row["jct_s"])) for row in rows)
+    assert (files / "out" / "report.html").stat().st_size > 100_000
+    again = inakit("schedule", "out/problem.json", "--json", at=files)
+    assert json.loads(again.output)["schedulers"][0]["mean_jct_s"] > 0
+
+
+def test_circuits_are_listed_while_their_number_stays_the_same(files: Path) -> None:
+    """Without INC both jobs send to a PS; where this is in the other unit, a circuit carries their rates."""
+    done = inakit("schedule", "center.yml", "--trace", "jobs.csv", "--scheduler", "noINC-TW", "--json", at=files)
+    (scheduler,) = json.loads(done.output)["schedulers"]
+    crossing = [job for job in scheduler["jobs"] if set(job["workers"]) - {job["server"]}]
+    circuits = scheduler["circuits"]
+    assert crossing and circuits
+    for one in circuits:
+        assert 0 <= one["used"] <= 1 and one["from_s"] < one["until_s"] and one["ports"] >= 1
+    for before, after in pairwise(circuits):
+        assert before["ports"] != after["ports"] or before["until_s"] < after["from_s"]
+    carried = sum(one["used"] * one["ports"] * 8e9 * (one["until_s"] - one["from_s"]) for one in circuits)
+    sent = sum(
+        8 * 2 * 102e6 * count for job in crossing for unit, count in job["workers"].items() if unit != job["server"]
+    )
+    assert carried >= sent * 0.999, "slots are granted whole, so no less than the data"
+
+
+@pytest.mark.compiler
+def test_a_run_by_packets_is_exact_and_within_a_percent_of_its_plan(files: Path) -> None:
+    command = ("schedule", "center.yml", "--trace", "jobs.csv", "--switch", "virtual", "--json", "--scale", "1/1000")
+    done = inakit(*command, at=files)
+    assert done.code == 0, done.error
+    (ran,) = json.loads(done.output)["schedulers"]
+    assert (ran["exact"], ran["verdict"]) == (True, "VALID")
+    assert ran["measured_mean_jct_s"] == pytest.approx(ran["mean_jct_s"], rel=0.01)
+    assert ran["measured_connections"] == ran["connections"]
+
+
+def test_the_starter_is_scheduled_and_is_not_written_over(tmp_path: Path) -> None:
+    assert inakit("schedule", "--starter", "hall", at=tmp_path).code == 0
+    done = inakit("schedule", "hall/center.yml", "--trace", "hall/jobs.csv", at=tmp_path)
+    assert done.code == 0 and "12 jobs" in done.output
+    again = inakit("schedule", "--starter", "hall", at=tmp_path)
+    assert again.code == 2 and "exists: choose another folder" in again.error
+
+
+@pytest.mark.parametrize(
+    ("center", "trace", "options", "message"),
+    [
+        (CENTER, TRACE + "x,0,3\n" * 2, (), "jobs.csv line 4: 3 values: 6, one for each column, are expected"),
+        (CENTER, TRACE.replace("0,2,", "0,99,"), (), "job 1, which arrives at 0 s: 99 workers, constraint 'servers'"),
+        (CENTER, TRACE.replace("102000000", "-4"), (), "column gradient_bytes: '-4'"),
+        (CENTER.replace("slot_s: 1.0", "slot_s: .nan"), TRACE, (), "slot_s"),
+        (CENTER.replace("name: b", "name: a"), TRACE, (), "unit 'a' is given 2 times"),
+        (CENTER.replace("8.0e+9, optical", "1.0e+999, optical"), TRACE, (), "nic_bps"),
+        (CENTER.replace("gpus", "gpu"), TRACE, (), "did you mean 'gpus'?"),
+        (CENTER.replace("slot_s: 1.0", "slot_s: 0.001"), TRACE, (), "make slots longer"),
+        (CENTER + "jobs:\n  - {workers: {a: 2}, server: b, gradient_bytes: 4}\n", TRACE, (), "remove those of one"),
+        ("", TRACE, (), "center.yml"),
+        (CENTER, TRACE, ("--scheduler", "INC-TX"), "did you mean 'INC-TW'?"),
+        (CENTER, TRACE, ("--scheduler", ","), "give at least one name"),
+        (CENTER, TRACE, ("--compute", "0s"), "--compute 0s"),
+        (CENTER, TRACE, ("--switch", "virtul"), "virtul"),
+        (CENTER, TRACE, ("--switch", "virtual", "--scale", "0"), "scale 0"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_written(
+    tmp_path: Path, center: str, trace: str, options: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "center.yml").write_text(center)
+    (tmp_path / "jobs.csv").write_text(trace)
+    done = inakit("schedule", "center.yml", "--trace", "jobs.csv", "--output", "out", *options, at=tmp_path)
+    assert (done.code, done.output) == (2, "")
+    assert message in done.error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["center.yml", "jobs.csv"]
