@@ -75,13 +75,16 @@ class Unit:
         joined = {link.peer_of(self.name) for link in fabric.links if link.optical and self.name in (link.a, link.b)}
         self.peer_at = {fabric.port_numbers[self.name, peer]: peer for peer in joined} if self.optical else {}
         self.ports_of = {group.group: group.ports for group in entries.groups}
-        # the entries returned last
+        self.forwards = [row for row in entries.tables if row.table == FORWARD and row.params[0] in self.peer_at]
+        self.sums = [row for row in entries.tables if row.table == AGGREGATION]
+        # the entries returned last, and the ports that they use
+        self.used: tuple[Lines, dict[Key, int]] | None = None
         self.numbers: dict[tuple[int, ...], int] = {}
         self.rows: dict[tuple[str, Key], TableEntry] = {}
 
     def first(self, circuits: Collection[Circuit], rates: Rates | None, jobs: Collection[int] | None) -> SwitchEntries:
         """All entries and groups of the switch for these circuits and jobs."""
-        self.numbers, self.rows = {}, {}
+        self.numbers, self.rows, self.used = {}, {}, None
         changed = self.change(circuits, rates, jobs)
         return replace(self.entries, tables=changed.tables, groups=changed.groups)
 
@@ -89,10 +92,13 @@ class Unit:
         """The entries that differ from those returned last, the new groups, and presets that empty slots."""
         lines, known = self.lines(circuits), len(self.numbers)
         dealt = self.deal(lines, rates)
-        found = (row for each in self.entries.tables for row in self.on_ports(each, lines, dealt))
+        same = self.used == (lines, dealt)
+        self.used = lines, dealt
+        tables = self.sums if same else self.entries.tables
+        found = (row for each in tables for row in self.on_ports(each, lines, dealt))
         rows = {(row.table, row.exact_key): self.for_jobs(row, jobs) for row in found}
         changed = tuple(row for place, row in rows.items() if self.rows.get(place) != row)
-        self.rows = rows
+        self.rows = self.rows | rows if same else rows
         groups = tuple(MulticastGroup(number, ports) for ports, number in list(self.numbers.items())[known:])
         return SwitchEntries(self.name, changed, groups, emptied(changed))
 
@@ -113,7 +119,7 @@ class Unit:
 
     def deal(self, lines: Lines, rates: Rates | None) -> dict[Key, int]:
         """For each label that leaves to another unit, by its key, its port."""
-        rows = [row for row in self.entries.tables if row.table == FORWARD and row.params[0] in self.peer_at]
+        rows = self.forwards
         rate = {row.exact_key: 1.0 if rates is None else rates.get(row.exact_key, 0.0) for row in rows}
         loads: defaultdict[int, float] = defaultdict(float)
         found = {}
