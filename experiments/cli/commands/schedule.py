@@ -30,10 +30,11 @@ from inakit.experiments.run.scenario import parse_scale
 from inakit.experiments.worlds.registry import find_world
 from inakit.experiments.worlds.world import World
 from inakit.planner.core.plan import SolverOptions
-from inakit.planner.methods.p4inc_aoi.job_traces import TraceReading, place, read_trace
+from inakit.planner.methods.p4inc_aoi.job_traces import MOST_FAULTS, TraceReading, place, read_trace
 from inakit.planner.methods.p4inc_aoi.optical_network import scaled, with_a_host_for_each_gpu
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
 from inakit.planner.methods.p4inc_aoi.schedule import (
+    MOST_SLOTS,
     Schedule,
     ScheduleFigures,
     UnitPair,
@@ -87,6 +88,8 @@ OnWorld = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="print everything as JSON")]
 NO_WORLD = "none"
+MOST_STEPS = 100_000
+"""The most steps of bandwidth of a port: a scheduler that grants steps takes time for each."""
 SCALE = "1/5000"
 
 
@@ -154,7 +157,7 @@ def read_problem(center: Path, trace: Path | None, reading: TraceReading) -> tup
     if trace is None:
         if not found.jobs:
             raise InputError(f"{center}: no job: list them under `jobs`, or give a file of them with --trace")
-        return Scheduling(found.center, found.jobs, found.horizon), []
+        return ending(center, Scheduling(found.center, found.jobs, found.horizon)), []
     if found.jobs:
         raise InputError(f"{center}: it has jobs, and so has --trace {trace}: remove those of one")
     if not any(unit.gpus * unit.servers for unit in found.center.units):
@@ -163,7 +166,28 @@ def read_problem(center: Path, trace: Path | None, reading: TraceReading) -> tup
     notes = [f"{trace.name} is a trace of {read.name}: {len(read.requests):,} jobs"]
     notes += [f"left out: {count:,} jobs {kind}" for kind, count in read.left_out.items()]
     placed = place(read.requests, found.center, np.random.default_rng(reading.seed), free_servers=None)
-    return Scheduling(found.center, placed, found.horizon), notes
+    return ending(trace, Scheduling(found.center, placed, found.horizon)), notes
+
+
+def ending(file: Path, problem: Scheduling) -> Scheduling:
+    """The problem. Raises `InputError`, with a line for each fault, if a schedule of it would hardly come to an end."""
+    center, faults = problem.center, []
+    if center.step_bps * MOST_STEPS < center.port_bps:
+        faults.append(
+            f"{file}: step_bps {center.step_bps:g}: at least port_bps / {MOST_STEPS:,} is expected; make steps larger"
+        )
+    for job in problem.jobs:
+        ways = (None, *center.inc_units(job))
+        most_bps = min(max(job.most_bps(center, inc) for inc in ways), max(unit.switch_bps for unit in center.units))
+        least_s = job.iterations * job.compute_s + (job.bits / most_bps if most_bps else 0.0)
+        if job.arrival + least_s / center.slot_s >= MOST_SLOTS:
+            faults.append(
+                f"{file}: job {job.number}: it ends after slot {MOST_SLOTS:,} of {center.slot_s:g} s at the earliest; "
+                "make slot_s longer, or the job's iterations or gradient smaller"
+            )
+    if faults:
+        raise InputError("\n".join((*faults[:MOST_FAULTS], *["…"] * (len(faults) > MOST_FAULTS))))
+    return problem
 
 
 @dataclass(frozen=True)

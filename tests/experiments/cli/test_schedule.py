@@ -104,6 +104,8 @@ def test_the_starter_is_scheduled_and_is_not_written_over(tmp_path: Path) -> Non
         (CENTER.replace("gpus", "gpu"), TRACE, (), "did you mean 'gpus'?"),
         (CENTER.replace("slot_s: 1.0", "slot_s: 0.001"), TRACE, (), "make slots longer"),
         (CENTER + "jobs:\n  - {workers: {a: 2}, server: b, gradient_bytes: 4}\n", TRACE, (), "remove those of one"),
+        (CENTER, TRACE.replace("0.1,2,0.2", "0.1,1000000000,0.2"), (), "job 1: it ends after slot 1,000,000"),
+        (CENTER.replace("step_bps: 1.0e+9", "step_bps: 1.0e-9"), TRACE, (), "step_bps 1e-09: at least port_bps"),
         ("", TRACE, (), "center.yml"),
         (CENTER, TRACE, ("--scheduler", "INC-TX"), "did you mean 'INC-TW'?"),
         (CENTER, TRACE, ("--scheduler", ","), "give at least one name"),
