@@ -16,9 +16,9 @@ soar                         the static trees, 4 switches at most sum        the
 inakit design (ATRO)         every wiring                                    the flows on the busiest link
 ============================ =============================================== ==================================
 
-`KINDS` draws problems: with several pipelines, unequal links, unequal PSs, many flows, little summing, few slots,
-several jobs. A planner of the registry without a row fails as soon as it says more than "heuristic". The
-`milp` of optical circuits is held against enumeration in `methods/p4inc_aoi/test_p4inc_aoi_milp.py`.
+`random_problems` draws them: with several pipelines, unequal links, unequal PSs, many flows, little summing, few slots,
+several jobs, unequal weights. A planner of the registry without a row fails as soon as it says more than "heuristic".
+The `milp` of optical circuits is held against enumeration in `methods/p4inc_aoi/test_p4inc_aoi_milp.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -44,123 +45,19 @@ from best_plans import (
     summing,
     worth_bps,
 )
-from planner_cases import FRAGMENT, GRADIENT_BYTES, QUICKEST, quick_plan
+from planner_cases import COLLECTIVES, QUICKEST, quick_plan
+from random_problems import KINDS, problem_of
 from tiers import long_unless
 
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, SolverOptions
-from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.plan import FEASIBLE, OPTIMAL, AggregationTree, Plan, SolverOptions
+from inakit.planner.core.problem import Problem
 from inakit.planner.methods.atro.atro import optimise
 from inakit.planner.methods.atro.switch_cluster import SwitchCluster
 from inakit.planner.registry import KIT, METHODS
-from inakit.topo.errors import InputError, SolverError
-from inakit.topo.fabric.fabric import Chip, Fabric, Switch
-from inakit.topo.fabric.generators import fat_tree, leaf_spine
-from inakit.topo.fabric.variations import with_aggregators, with_chip_as_wired, with_links, with_switches
+from inakit.topo.errors import InputError, PlanError, SolverError
 
 PRECISION = 1e-5
-UNIT = 20e6
-
-# -- Problems.
-
-Draw = random.Random
-SMALL = (leaf_spine(2, 2, 4), leaf_spine(3, 2, 2), leaf_spine(3, 3, 2), leaf_spine(4, 2, 2), fat_tree(4))
-
-
-def some_ina(draw: Draw, fabric: Fabric) -> Fabric:
-    """The fabric with INA on some switches, or on all."""
-    share = draw.choice([0.3, 0.6, 1.0])
-    return with_switches(fabric, lambda _: {"ina": draw.random() < share})
-
-
-def uneven_pipelines(draw: Draw, fabric: Fabric) -> Fabric:
-    """Each port in any of up to three pipelines."""
-
-    def groups(switch: Switch) -> tuple[tuple[int, ...], ...]:
-        found: list[list[int]] = [[] for _ in range(draw.randint(1, 3))]
-        for port in switch.ports:
-            draw.choice(found).append(port)
-        return tuple(map(tuple, found))
-
-    return with_switches(fabric, lambda switch: {"pipelines": groups(switch)})
-
-
-def unequal_links(draw: Draw, fabric: Fabric) -> Fabric:
-    """Capacities that differ by link and direction."""
-    few = draw.random() < 0.5
-
-    def capacity() -> float:
-        return UNIT * (draw.choice([0.4, 1.0, 2.0]) if few else draw.uniform(0.5, 1.5))
-
-    return with_links(fabric, lambda _: {"capacity_ab_bps": capacity(), "capacity_ba_bps": capacity()})
-
-
-def problem_on(draw: Draw, fabric: Fabric, *, jobs: int = 1, servers: int = 1, workers: int = 4) -> Problem:
-    """Jobs on random hosts, which they may share, with up to `workers` workers each."""
-    hosts = [host.name for host in fabric.hosts]
-    chosen = []
-    for number in range(1, jobs + 1):
-        taken = draw.sample(hosts, min(len(hosts), servers + draw.randint(2, workers)))
-        chosen.append(Job(number, tuple(taken[servers:]), tuple(taken[:servers]), GRADIENT_BYTES))
-    return Problem(fabric, tuple(chosen), FRAGMENT)
-
-
-def chip(draw: Draw) -> Chip:
-    """A chip whose slots sum two or three flows, or whose packets recirculate."""
-    if draw.random() < 0.6:
-        return Chip("narrow", 64, 4096, draw.choice([2, 3]), 8, 4096, 4096)
-    return Chip("slow", 32, 4096, 64, 8, 4096, 4096, recirculation_bps=draw.choice([0.8, 1.5, 2.5]) * UNIT)
-
-
-def many_flows(draw: Draw) -> Problem:
-    """Racks of more workers than a bitmap has bits, behind a switch or two."""
-    fabric = some_ina(draw, leaf_spine(2, draw.choice([1, 2]), 70))
-    hosts = [host.name for host in fabric.hosts]
-    server, *others = hosts if draw.random() < 0.5 else hosts[::-1]
-    far = draw.sample(others[69:], draw.randint(65, 68))
-    workers = (*far, *draw.sample(others[:69], draw.choice([0, 1, 2])))
-    return Problem(fabric, (Job(1, workers, (server,), GRADIENT_BYTES),), FRAGMENT)
-
-
-KINDS: dict[str, Callable[[Draw], Problem]] = {
-    "pipelines": lambda draw: problem_on(draw, some_ina(draw, uneven_pipelines(draw, draw.choice(SMALL)))),
-    "links": lambda draw: problem_on(
-        draw, unequal_links(draw, some_ina(draw, uneven_pipelines(draw, draw.choice(SMALL))))
-    ),
-    "servers": lambda draw: problem_on(
-        draw, unequal_links(draw, some_ina(draw, draw.choice(SMALL[:4]))), servers=draw.choice([2, 2, 3]), workers=3
-    ),
-    "jobs": lambda draw: problem_on(
-        draw,
-        draw.choice([some_ina, unequal_links, uneven_pipelines])(draw, draw.choice(SMALL[:4])),
-        jobs=draw.choice([2, 2, 3]),
-        workers=3,
-    ),
-    "jobs and servers": lambda draw: problem_on(
-        draw, unequal_links(draw, some_ina(draw, draw.choice(SMALL[:2]))), jobs=2, servers=2, workers=2
-    ),
-    "many flows": many_flows,
-    "chips": lambda draw: problem_on(
-        draw, with_chip_as_wired(some_ina(draw, uneven_pipelines(draw, draw.choice(SMALL))), chip(draw))
-    ),
-    "chips and servers": lambda draw: problem_on(
-        draw, with_chip_as_wired(some_ina(draw, draw.choice(SMALL[:4])), chip(draw)), servers=2, workers=3
-    ),
-    "summing rates": lambda draw: problem_on(
-        draw,
-        with_aggregators(some_ina(draw, draw.choice(SMALL)), rate_bps=draw.choice([0.6, 1.5, 2.5]) * UNIT),
-        jobs=draw.choice([1, 1, 2]),
-    ),
-    "few slots": lambda draw: problem_on(
-        draw, with_aggregators(draw.choice(SMALL[:4]), slots=draw.choice([1, 2, 4])), jobs=2, workers=3
-    ),
-}
-
-
-@cache
-def problem_of(kind: str, seed: int) -> Problem:
-    return KINDS[kind](random.Random(f"{kind} {seed}"))
-
 
 # -- What each planner claims.
 
@@ -170,13 +67,31 @@ class Claim:
     """The value of a plan by its planner's objective, and the best value of any plan of its kind; higher is better.
 
     A planner that `always` has the best says so without an outcome. Kinds of problems in `without` are too large for
-    the enumeration, or beyond the claim.
+    the enumeration, or beyond the claim. `one_each` and `tree` tell plans of the kind.
     """
 
     value: Callable[[Problem, Plan], float]
     best: Callable[[Problem], float]
     always: bool = False
     without: tuple[str, ...] = ()
+    one_each: bool = True
+    tree: Callable[[AggregationTree], bool] = lambda _: True
+
+    def covers(self, plan: Plan) -> bool:
+        """Whether the plan is of this kind: `one_each` allows a tree per task, each of which must be a `tree` of it."""
+        tasks = Counter((planned.job, planned.tree.root) for planned in plan.trees)
+        few = not self.one_each or max(tasks.values()) == 1
+        return few and all(not planned.tree.in_network_root and self.tree(planned.tree) for planned in plan.trees)
+
+
+def sums_once(tree: AggregationTree) -> bool:
+    """Whether no sum is summed again."""
+    return not any(child in tree.aggregator_of for aggregator in tree.aggregators for child in aggregator.children)
+
+
+def has_one_next_hop(tree: AggregationTree) -> bool:
+    """Whether all flows leave a switch by one link."""
+    return max(Counter(node for node, _ in {link for b in tree.branches for link in b.links}).values()) == 1
 
 
 def rates_of_jobs(plan: Plan) -> dict[int, float]:
@@ -192,6 +107,14 @@ def worth_of_plan(problem: Problem, plan: Plan) -> float:
 
 def least_rate(_: Problem, plan: Plan) -> float:
     return min(rates_of_jobs(plan).values())
+
+
+def least_equal_rate(problem: Problem, plan: Plan) -> float:
+    """The least rate of a job whose gradient is split equally over its PSs."""
+    rates: defaultdict[tuple[int, str], float] = defaultdict(float)
+    for planned in plan.trees:
+        rates[planned.job, planned.tree.root] += planned.rate_bps
+    return min(rates[job.number, server] * len(job.servers) for job in problem.jobs for server in job.servers)
 
 
 def loads_of_trees(problem: Problem, plan: Plan) -> list[Loads]:
@@ -217,19 +140,24 @@ def idleness(problem: Problem, plan: Plan) -> float:
 
 
 ARO = Claim(worth_of_plan, partial(best_worth_bps, trees=merging_trees, one_each=True))
-FOREST = Claim(worth_of_plan, partial(best_worth_bps, trees=merging_trees, one_each=False))
+FOREST = Claim(worth_of_plan, partial(best_worth_bps, trees=merging_trees, one_each=False), one_each=False)
 ONCE = partial(best_equal_bps, trees=once_summed_trees)
-ROUTING = Claim(fair_total, partial(best_fair_total_bps, trees=partial(merging_trees, one_next_hop=True)))
+ROUTING = Claim(
+    fair_total, partial(best_fair_total_bps, trees=partial(merging_trees, one_next_hop=True)), tree=has_one_next_hop
+)
+INART = Claim(
+    least_rate, partial(ONCE, one_each=True, equal_split=False), without=("many flows", "weights"), tree=sums_once
+)
 CLAIMS: dict[str, Claim] = {
     "aro": ARO,
     "aro-raw": ARO,
     "aro-qsr": ARO,
     "forest": FOREST,
     "forest-any": FOREST,
-    "inart": Claim(least_rate, partial(ONCE, one_each=True, equal_split=False), without=("many flows",)),
-    "inart-raw": Claim(least_rate, partial(ONCE, one_each=True, equal_split=False), without=("many flows",)),
-    "inart-equal": Claim(least_rate, partial(ONCE, one_each=True, equal_split=True), without=("many flows",)),
-    "inart-forest": Claim(least_rate, partial(ONCE, one_each=False, equal_split=False), without=("many flows",)),
+    "inart": INART,
+    "inart-raw": INART,
+    "inart-equal": replace(INART, value=least_equal_rate, best=partial(ONCE, one_each=True, equal_split=True)),
+    "inart-forest": replace(INART, best=partial(ONCE, one_each=False, equal_split=False), one_each=False),
     "inarouting": ROUTING,
     "inarouting-opt": ROUTING,
     "soar": Claim(
@@ -284,6 +212,38 @@ def wrong_claims(name: str, kind: str, seed: int, options: Options) -> Iterator[
         yield f"{said}: {best:.6g} exists"
     if outcome.status == FEASIBLE and value * (1 + (outcome.gap or 0.0)) < best - room:
         yield f"{said}: {best:.6g} exists"
+
+
+# -- Stated bounds beside the plans of all planners.
+
+
+@cache
+def plans_of(kind: str, seed: int) -> dict[str, Plan]:
+    """The plans that all planners with parameter servers have for a problem; planners may refuse it."""
+    found = {}
+    for name in KIT:
+        if name not in (*COLLECTIVES, "sharp"):
+            with suppress(InputError, PlanError, SolverError):
+                found[name] = METHODS[name].plan(problem_of(kind, seed), QUICKEST.get(name, Options(time_limit_s=2)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "seeds"), [long_unless(seeds == SHORT, kind, seeds) for kind in KINDS for seeds in (SHORT, LONG)]
+)
+def test_no_planner_has_a_plan_beyond_the_bound_of_another(kind: str, seeds: range) -> None:
+    """A bound covers all plans of its kind, whichever planner has them."""
+    beyond = []
+    for seed in seeds:
+        problem, plans = problem_of(kind, seed), plans_of(kind, seed)
+        for name in plans.keys() & CLAIMS.keys():
+            claim, outcome = CLAIMS[name], plans[name].outcome
+            if outcome.status == OPTIMAL or outcome.gap is not None:
+                bound = claim.value(problem, plans[name]) * (1 + (outcome.gap or 0.0) + PRECISION)
+                for other, plan in plans.items():
+                    if claim.covers(plan) and claim.value(problem, plan) > bound:
+                        beyond.append((seed, name, outcome.status, bound, other, claim.value(problem, plan)))
+    assert not beyond
 
 
 @pytest.mark.parametrize("name", [name for name in KIT if name not in CLAIMS])
