@@ -8,11 +8,12 @@ rule       every plan keeps it
 ========== ==============================================================================================
 fabric     the plan is for the problem's fabric
 job        every job of the problem has either trees or one collective, no other job has any; tree numbers are
-           unique within a job
+           unique within a job, from 1 to 65535
+policy     a tree's slot policy is one of the kit's, its priority one of 0 to 255
 share      shares lie in (0, 1] and those of a job sum to 1
 rate       rates are finite and not negative
 root       a tree ends at one of its job's PSs, or at a switch with an aggregator labelled 0
-fallback   from a root in the network a path of links leads to one of the job's PSs, or there is none
+fallback   from a root in the network a path of links over switches leads to one of the job's PSs, or there is none
 label      labels are unique within a tree, from 1 to 65535; each has one branch
 worker     the workers of a tree are exactly its job's, each once
 parent     a branch leads to the root or to an aggregator that lists it as a child, and the reverse
@@ -68,12 +69,13 @@ from inakit.planner.core.plan import (
     Transfer,
 )
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.slot_policies import policy_of
+from inakit.planner.core.slot_policies import POLICIES, policy_of
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Switch
 
 TOLERANCE = 1e-9
 MOST_LABELS = 65535
+MOST_PRIORITY = 255
 
 
 def check(problem: Problem, plan: Plan) -> None:
@@ -118,8 +120,13 @@ def check_jobs(problem: Problem, plan: Plan) -> None:
 
 
 def check_sending(planned: PlannedTree) -> None:
-    """Check that a tree has a share in (0, 1], and a finite rate that is not negative."""
-    where = f"job {planned.job}, tree {planned.tree.number}"
+    """Check a tree's number and slot policy, its share in (0, 1], and its finite rate, which is not negative."""
+    tree, where = planned.tree, f"job {planned.job}, tree {planned.tree.number}"
+    if not 1 <= tree.number <= MOST_LABELS:
+        raise broken("job", where, f"tree numbers are 1 to {MOST_LABELS}")
+    if tree.policy not in POLICIES or not 0 <= tree.priority <= MOST_PRIORITY:
+        why = f"slot policy '{tree.policy}', priority {tree.priority}; policies are {', '.join(POLICIES)}"
+        raise broken("policy", where, f"{why}, priorities 0 to {MOST_PRIORITY}")
     if not 0 < planned.share <= 1 + TOLERANCE:
         raise broken("share", where, f"share {planned.share:g} is not in (0, 1]")
     if not (isfinite(planned.rate_bps) and planned.rate_bps >= 0):
@@ -199,9 +206,8 @@ class TreeCheck:
             raise self.broken("fallback", what, f"it does not begin at the tree's root, {self.tree.root}")
         if path[-1] not in self.job.servers:
             raise self.broken("fallback", what, f"it does not end at a PS of the job: {', '.join(self.job.servers)}")
-        for link in pairwise(path):
-            if link not in self.fabric.capacities_bps:
-                raise self.broken("fallback", f"{what}, link {link_name(link)}", "the fabric has no such link")
+        for _, where, why in path_mistakes(self.fabric, path, (self.tree.root, path[-1])):
+            raise self.broken("fallback", f"{what}{where}", why)
 
     def check_aggregator(self, aggregator: Aggregator) -> None:
         """Check an aggregator's switch, pipeline and slots, and that each of its children has it as parent."""

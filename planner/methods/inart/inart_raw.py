@@ -25,12 +25,15 @@ from inakit.planner.trees.summed_once import SplitTask, split_equally
 
 
 def plan(problem: Problem, options: Options) -> Plan:
-    """InArt's plan as printed; its gap refers to LP-InArt's f, Eq. (5)."""
+    """InArt's plan as printed; its gap refers to LP-InArt's f, Eq. (5), with free shares: a bound for all splits."""
     require_equal_weights(problem, "inart-raw")
-    started = time.monotonic()
-    tasks, _ = split_model(problem.fabric, split_equally(problem), options.for_solver)
+    started, equal = time.monotonic(), split_equally(problem)
+    tasks, _ = split_model(problem.fabric, equal, options.for_solver)
     relaxed, routed = rounded(problem, tasks, options)
-    return finished("inart-raw", problem, routed, relaxed.bound_bps, started, options.window)
+    bound = relaxed.bound_bps
+    if len(equal) > len(problem.jobs):
+        bound = max(bound, split_model(problem.fabric, equal, options.for_solver, routed=True)[1])
+    return finished("inart-raw", problem, routed, bound, started, options.window)
 
 
 def rounded(problem: Problem, tasks: list[SplitTask], options: Options) -> tuple[Relaxed, Routed]:

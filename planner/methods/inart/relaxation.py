@@ -126,14 +126,18 @@ class Relaxation:
         return flow
 
     def constrain(self, number: int, children: Children | None = None) -> None:
-        """Each gradient of a task is summed at most once, and reaches the INP that sums it, or the PS."""
+        """Each gradient of a task is summed at most once, and reaches the INP that sums it, or the PS.
+
+        An INP with more flows than a slot's bitmap has bits makes several sums, and z is the rate of all.
+        """
         model, flow, groups = self.model, self.flows[number], self.groups[number]
         for group, parts in flow.y.items():
             model += pulp.lpSum(parts.values()) == flow.rate, f"one_place_{number}_{group[0]}_{group[1]}"
         for inp, z in flow.z.items():
             name = f"{number}_{inp[0]}_{inp[1]}"
-            model += z <= flow.rate, f"sum_{name}"
             senders = {group: parts[inp] for group, parts in flow.y.items() if inp in parts}
+            sums = -(-sum(groups[group] for group in senders) // most_children(self.fabric, inp[0])) or 1
+            model += z <= sums * flow.rate, f"sum_{name}"
             for group, y in senders.items():
                 model += y <= z, f"sums_{name}_{group[0]}_{group[1]}"
             count = pulp.lpSum(groups[group] * y for group, y in senders.items())

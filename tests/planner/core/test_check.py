@@ -67,6 +67,9 @@ MUTATIONS: dict[str, tuple[Plan, str]] = {
         replace(FULL, trees=tuple(replace(each, share=0.5) for each in FULL.trees * 2)),
         "job broken at job 1: 2 trees have the number 1",
     ),
+    "tree number too high": (with_tree(FULL, number=65536), "job broken at job 1, tree 65536: tree numbers are 1 to"),
+    "unknown policy": (with_tree(FULL, policy="none"), "policy broken at job 1, tree 1: slot policy 'none'"),
+    "priority too high": (with_tree(FULL, priority=256), "policy broken at job 1, tree 1: .*priority 256"),
     "share": (with_sending(share=0.9), "share broken at job 1: its shares sum to 0.9"),
     "share of nothing": (
         replace(FULL, trees=(*FULL.trees, PlannedTree(1, 0.0, 0.0, replace(TREE, number=2)))),
@@ -164,6 +167,16 @@ def test_a_cycle_is_named() -> None:
 def test_a_path_over_a_host_is_named() -> None:
     with pytest.raises(PlanError, match=r"rule path broken at .*, label 7: it passes host ps"):
         check(FIGURE1, with_branch(7, path=("s1", "l0", "ps", "l0", "ps")))
+
+
+def test_a_standby_server_is_not_reached_over_a_host() -> None:
+    problem = first_is_server(leaf_spine(2, 1, 2))
+    plan = METHODS["sharp"].plan(problem)
+    root = plan.trees[0].tree.root
+    down = ("leaf1",) if root != "leaf1" else ()
+    over = (root, *down, "h2", "leaf1", "h1")
+    with pytest.raises(PlanError, match=r"rule fallback broken at .*: it passes host h2"):
+        check(problem, with_tree(plan, fallback=over))
 
 
 def test_a_way_that_returns_to_a_switch_is_named() -> None:

@@ -6,14 +6,15 @@ from collections import Counter
 from statistics import fmean
 
 import pytest
-from planner_cases import single
+from planner_cases import quick_plan, single
+from random_problems import problem_of
 
 from inakit.planner.core.method import Options
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Resource
 from inakit.planner.methods.inart.inart_raw import LINKS, SERVERS, SWITCHES, raw_overloads
 from inakit.planner.registry import METHODS
-from inakit.topo.fabric.generators import fat_tree
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators
 
 SEEDS = 100
@@ -34,6 +35,21 @@ def test_the_rate_is_lowered_by_the_largest_overload_and_nothing_else_is_repaire
     assert worst > 1
     assert sum(planned.rate_bps for planned in plan.trees) == pytest.approx(overloads.rate_bps / worst)
     assert plan.outcome.gap == pytest.approx(worst - 1)
+
+
+@pytest.mark.parametrize("method", ["inart", "inart-equal", "inart-forest", "inart-raw"])
+def test_the_bound_counts_several_sums_of_a_pipeline(method: str) -> None:
+    """A leaf sums 66 workers in two slots of 64 bits: two flows to the PS, at half of a link's rate."""
+    problem = single(leaf_spine(2, 1, 70), [f"h{number}" for number in range(71, 137)], "h1")
+    plan = quick_plan(method, problem)
+    assert sum(each.rate_bps for each in plan.trees) * (1 + (plan.outcome.gap or 0)) >= 10e6 * (1 - 1e-6)
+
+
+def test_a_gap_is_one_to_any_split() -> None:
+    """L-InArt's split is not the best one of these routes: LP-InArt's f for it alone would prove too much."""
+    problem = problem_of("servers", 11)
+    raw, best = METHODS["inart-raw"].plan(problem), METHODS["aro"].plan(problem)
+    assert raw.job_rate_bps(1) * (1 + (raw.outcome.gap or 0)) >= best.job_rate_bps(1) * (1 - 1e-6)
 
 
 def test_a_rounding_keeps_the_limits_of_switches_only_in_the_mean() -> None:
