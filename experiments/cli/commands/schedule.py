@@ -277,7 +277,7 @@ class Scheduled:
 
 
 def circuits_of(problem: Scheduling, schedule: Schedule) -> Iterator[dict[str, Any]]:
-    """The connections between two units, from the slot that sets their number to the one that changes it.
+    """The connections between two units, while their number stays the same, and whether they carry anything.
 
     `dark_s` is the time at the beginning in which new ones carry nothing, `used` the mean share of their rate in use.
     """
@@ -298,8 +298,9 @@ def circuits_of(problem: Scheduling, schedule: Schedule) -> Iterator[dict[str, A
         carried: dict[UnitPair, float] = defaultdict(float)
         for (_, a, b), bps in traffic_bps(problem, schedule, slot).items():
             carried[pair(a, b)] += bps
-        for units in [units for units, each in open_.items() if slot.ports.get(units, 0) != each[1]]:
-            yield closed(units, number)
+        for units, (_, ports, used_bps, _) in list(open_.items()):
+            if slot.ports.get(units, 0) != ports or (carried[units] > 0) != (used_bps > 0):
+                yield closed(units, number)
         for units, ports in slot.ports.items():
             first, _, used_bps, new = open_.get(units, (number, ports, 0.0, units in more))
             open_[units] = first, ports, used_bps + carried[units] * lasting, new

@@ -38,7 +38,7 @@ function schedulersTable(parent, schedule) {
     {name: "measured JCT", value: (each) => each.measured_mean_jct_s, text: (each) => timeText(each.measured_mean_jct_s)},
     {name: "difference", value: (each) => deviation(each.mean_jct_s, each.measured_mean_jct_s), bySize: true,
       text: (each) => deviationText(deviation(each.mean_jct_s, each.measured_mean_jct_s))},
-    {name: "connections made", value: (each) => each.measured_connections, text: (each) => countText(each.measured_connections)},
+    {name: "made", value: (each) => each.measured_connections, text: (each) => countText(each.measured_connections)},
   ];
   const ran = schedule.schedulers.some((each) => each.verdict !== null);
   sortedTable(made, {label: "schedulers", rows: schedule.schedulers, first: null, filter: false, columns: ran ? [...columns, ...measured] : columns});
