@@ -39,16 +39,10 @@ from inakit.topo.files.reader import FileKind, read_text
 
 PHILLY_WORKERS = (2, 4, 8, 16)
 GRADIENT_BYTES = (102e6, 548e6)
-UPDATE_BYTES_PER_S = 4e9
-"""The bytes that a PS updates per second. The paper does not state the time of updates; here they take 26 to 137 ms."""
-
-FREE_SERVERS = 14
-"""A unit has 1 to this many free servers when a job arrives; the paper places "as many workers as possible" in one
-unit.
+UPDATE_BYTES_PER_S = 0.75e9
+"""The bytes that a PS updates per second, fitted to the six speed-ups of Figure 5 (`inakit reproduce p4inc-aoi fig5`):
+the paper does not state the time of updates.
 """
-
-MOST_UNITS = 3
-"""A job has its workers in at most this many units, if these have the servers."""
 
 
 @dataclass(frozen=True)
@@ -129,13 +123,12 @@ def place(
     requests: Sequence[JobRequest],
     center: DataCenter,
     draws: np.random.Generator,
-    free_servers: int | None = FREE_SERVERS,
+    free_servers: int | None,
 ) -> tuple[PlacedJob, ...]:
-    """Assign units to jobs: as many workers as possible in a unit drawn at random, the rest in the next; the PS in any
-    unit.
+    """Assign units to jobs: as many workers as possible in a unit drawn at random, the rest in another; the PS in any.
 
-    A unit has 1 to `free_servers` servers for a job, or for None all of them. A unit drawn for the PS that has no
-    server left for it is replaced by the next one. Raises `InputError` for jobs larger than the data centre, a line
+    The first unit has 1 to `free_servers` servers for a job, or for None all of them. A unit drawn for the PS that has
+    no server left for it is replaced by the next one. Raises `InputError` for jobs larger than the data centre, a line
     for each, and for jobs that arrive too late.
     """
     found, faults = [], []
@@ -166,13 +159,13 @@ def place(
 
 
 def spread(workers: int, center: DataCenter, draws: np.random.Generator, free_servers: int | None) -> dict[str, int]:
-    """A job's workers by unit. From the third unit on (`MOST_UNITS`) a job takes as many servers as it needs."""
+    """A job's workers by unit. From the second unit on a job takes as many servers as it needs."""
     found: dict[str, int] = {}
     left = workers
     for number, place_ in enumerate(draws.permutation(len(center.units)), start=1):
         unit = center.units[place_]
         free = workers
-        if free_servers is not None and number < MOST_UNITS:
+        if free_servers is not None and number == 1:
             free = int(draws.integers(1, free_servers + 1)) * unit.gpus
         taken = min(left, unit.servers * unit.gpus, free)
         if taken:

@@ -26,8 +26,9 @@ class Unit:
     at a time, each with an equal part of `aggregator_slots`.
 
     A server has `gpus` GPUs, each for one worker at a time, with an equal part of the server's link of `nic_bps` in
-    each direction; None is a link that never limits. A PS needs a server, and its link, for itself. In a unit without
-    GPUs servers run PSs only. The paper's equations have neither limit; its text has both (sections III and VII-B).
+    each direction; None is a link that never limits. A PS needs a server, and its link, for itself; spread over several
+    servers, as BytePS spreads it, it receives over `ps_links` links. In a unit without GPUs servers run PSs only. The
+    paper's equations have neither limit; its text has both (sections III and VII-B).
     """
 
     name: str
@@ -38,6 +39,7 @@ class Unit:
     aggregator_slots: int = 512
     gpus: int = 1
     nic_bps: float | None = None
+    ps_links: int = 1
 
     @property
     def places(self) -> int:
@@ -56,8 +58,8 @@ class Unit:
 
     @property
     def ps_bps(self) -> float:
-        """The highest rate at which a PS receives: the server's link."""
-        return inf if self.nic_bps is None else self.nic_bps
+        """The highest rate at which a PS receives: that of its servers' links."""
+        return inf if self.nic_bps is None else self.nic_bps * self.ps_links
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class DataCenter:
         for unit in self.units:
             for key in ("servers", "optical_ports", "switch_bps", "inc_jobs", "aggregator_slots", "gpus"):
                 require(f"unit '{unit.name}': {key}", getattr(unit, key))
+            require(f"unit '{unit.name}': ps_links", unit.ps_links, above=0)
             if unit.nic_bps is not None:
                 require(f"unit '{unit.name}': nic_bps", unit.nic_bps, above=0)
         for key in ("port_bps", "slot_s", "step_bps"):

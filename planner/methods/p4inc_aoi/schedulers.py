@@ -339,20 +339,19 @@ def cannot_start(job: PlacedJob) -> PlanError:
 
 # -- The policies of the paper: the time window (TW) of Algorithms 2 and 3, and first come, first served (FCFS).
 #
-# Each choice that the paper leaves open is a field; its default is the reading that
-# `experiments/papers/p4inc_aoi/NOTES.md` justifies.
+# Each choice that the paper leaves open is a field; its default is the reading that `experiments/papers/p4inc_aoi.md`
+# justifies.
 
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """Algorithm 2. `inc`: whether switches sum. `limit_bps`: the maximum rate of a worker.
+    """Algorithm 2. `inc`: whether switches sum.
 
     `fill`: bandwidth is granted until none is left, also to jobs that need less to be done within the slot.
     """
 
     inc: bool = True
     fill: bool = False
-    limit_bps: float = inf
 
     def __call__(self, now: SlotSimulation) -> None:
         """Grant INC by matching to jobs that have not started, then bandwidth port by port, the busiest first (16)."""
@@ -385,9 +384,7 @@ class TimeWindow:
             place = latest[0][1]
             one = jobs[place]
             enough = not self.fill and one.rate_bps > 0 and now.steps_to_finish(one) <= 0
-            limit_bps = (
-                min(self.limit_bps, one.shape.most_bps) if one.rate_bps or now.resources.has_places(one.shape) else 0
-            )
+            limit_bps = one.shape.most_bps if one.rate_bps or now.resources.has_places(one.shape) else 0
             enough = enough or one.rate_bps + one.step_bps > limit_bps * (1 + ROUNDING)
             if enough or not now.resources.fits(one.shape, one.step_bps):
                 heappop(latest)
@@ -401,13 +398,12 @@ class FirstCome:
     """Jobs in the order of their arrival, each with every grant that shortens its own time.
 
     `fill`: a job takes all available bandwidth, even beyond its need to be done within the slot. `strict`: a job that
-    cannot start delays those behind it. `limit_bps`: the maximum rate of a worker.
+    cannot start delays those behind it.
     """
 
     inc: bool = True
     fill: bool = True
     strict: bool = True
-    limit_bps: float = inf
 
     def __call__(self, now: SlotSimulation) -> None:
         """Grant each waiting job INC in the unit where it saves most interconnect traffic, and bandwidth."""
@@ -418,7 +414,7 @@ class FirstCome:
                 free = [unit for unit in now.center.inc_units(one.job) if now.resources.inc_jobs[unit] > 0]
                 now.use_inc(one, max(free, key=lambda unit: saved_bits(one.job, unit), default=None))
             useful = inf if self.fill else max(1.0, np.ceil(now.steps_to_finish(one)))
-            steps = now.resources.steps(one.shape, one.step_bps, min(useful, self.limit_bps / one.step_bps))
+            steps = now.resources.steps(one.shape, one.step_bps, useful)
             if steps and now.resources.has_places(one.shape):
                 now.grant(one, steps * one.step_bps)
             elif one.shape.inc is not None:

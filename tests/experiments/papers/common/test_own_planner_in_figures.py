@@ -37,7 +37,8 @@ LEFT_OUT += ["goat fig2", "goat theorems", "goat readings", "atro readings"]
 LEFT_OUT += [
     "p4inc-aoi table1",
     "p4inc-aoi readings",
-    *(f"p4inc-aoi fig{number}" for number in (6, 7, 8, 9, 10, 11, 12)),
+    "p4inc-aoi reconfigurations",
+    *(f"p4inc-aoi fig{number}" for number in (2, 5, 6, 7, 8, 9, 10, 11, 12)),
 ]
 
 
