@@ -114,8 +114,8 @@ def test_reductions_are_means_over_pairs_and_need_both() -> None:
     rows = [ScenarioRow(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
     assert all(claim.holds for claim in claims(rows))
     late = replace(totals["INC-TW"], jct_s={"ResNet50": 3.0, "VGG16": 9.5})
-    assert [claim.holds for claim in claims([*rows[:3], replace(rows[3], measured=late)])] == [True, True, True, False]
-    assert not list(claims([*rows[:3], replace(rows[3], exact=False)]))[2].holds
+    assert [claim.holds for claim in claims([*rows[:3], replace(rows[3], measured=late)])] == [True, False]
+    assert not next(claims([*rows[:3], replace(rows[3], exact=False)])).holds
 
 
 @pytest.mark.compiler
