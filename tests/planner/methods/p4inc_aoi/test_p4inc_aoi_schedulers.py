@@ -19,6 +19,7 @@ from inakit.planner.methods.p4inc_aoi.schedule import check, figures
 from inakit.planner.methods.p4inc_aoi.schedulers import (
     OPTICS,
     SERVERS,
+    Active,
     FirstCome,
     SlotSimulation,
     TimeWindow,
@@ -28,7 +29,7 @@ from inakit.planner.methods.p4inc_aoi.schedulers import (
     pack,
     windows,
 )
-from inakit.planner.methods.p4inc_aoi.slot_resources import settle, uniform
+from inakit.planner.methods.p4inc_aoi.slot_resources import ROUNDING, settle, uniform
 from inakit.planner.registry import SCHEDULERS, find_scheduler
 from inakit.topo.errors import InputError, PlanError
 
@@ -223,3 +224,29 @@ def test_jobs_wait_for_gpus_and_the_next_in_the_queue_gets_inc(name: str) -> Non
     assert all(len(slot.grants) == 1 for slot in schedule.slots)
     found = figures(problem, schedule)
     assert [found.jct_s[number] for number in range(1, 7)] == [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
+
+
+class AsPrinted(TimeWindow):
+    """Lines 19 to 31 of Algorithm 2 as printed: every job that a step fits is tried, and the latest of them gets it."""
+
+    def deal_bandwidth(self, now: SlotSimulation, jobs: list[Active]) -> None:
+        left = list(jobs)
+        while left := [one for one in left if self.takes(now, one)]:
+            latest = max(left, key=lambda one: one.time_left(one.rate_bps + one.step_bps))
+            now.grant(latest, latest.step_bps)
+
+    def takes(self, now: SlotSimulation, one: Active) -> bool:
+        """Whether a step fits a job that is not done within the slot without it."""
+        finished = not self.fill and one.rate_bps > 0 and now.steps_to_finish(one) <= 0
+        seated = bool(one.rate_bps) or now.resources.has_places(one.shape)
+        linked = one.rate_bps + one.step_bps <= one.shape.most_bps * (1 + ROUNDING)
+        return not finished and seated and linked and now.resources.fits(one.shape, one.step_bps)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems(), fill=st.booleans(), inc=st.booleans())
+def test_every_step_of_bandwidth_goes_to_the_latest_job_that_it_fits(
+    problem: Scheduling, fill: bool, inc: bool
+) -> None:
+    ours, printed = (SlotSimulation(problem, policy(inc, fill)).run("") for policy in (TimeWindow, AsPrinted))
+    assert (ours.inc, ours.slots) == (printed.inc, printed.slots)
