@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from math import log
 
 from inakit.experiments.papers.common.claims import read_ledger
@@ -20,13 +21,14 @@ from inakit.experiments.papers.common.figure_engine import (
     SweptFigure,
     once,
 )
-from inakit.experiments.papers.common.figure_registry import COMPARES_SCHEDULERS
+from inakit.experiments.papers.common.figure_registry import COMPARES_SCHEDULERS, Request
 from inakit.experiments.papers.common.statements import Points, Statement, beside_paper, value_table
 from inakit.experiments.papers.common.sweep import Result, Trial, Value
 from inakit.experiments.papers.p4inc_aoi.locality import COMPACT, FRAGMENTED
 from inakit.experiments.papers.p4inc_aoi.setting import (
     BY_INC,
     BY_TW,
+    CHOICES,
     COMPARED,
     PAPER,
     SETTING,
@@ -229,6 +231,44 @@ def show(figure: str, found: Findings) -> Iterator[Part]:
     yield said
 
 
+# -- Readings of the testbed: the share of jobs inside one rack, which jobs use INC, and who passes under FCFS.
+
+SHARES = (0.5, 0.65, 0.8, 1.0)
+
+
+def testbed_readings(_: Request) -> list[Trial]:
+    """All combinations of the choices."""
+    return [
+        {**CHOSEN, "together": share, "inc": inc, "fcfs": fcfs}
+        for inc, fcfs, share in product(CHOICES["inc"], CHOICES["fcfs"], SHARES)
+    ]
+
+
+def reading_cells(request: Request) -> Iterator[Trial]:
+    """Both models and all schemes under each reading."""
+    for reading, model, scheme in product(testbed_readings(request), TRAINED, COMPARED):
+        yield from ({**point, "scheme": scheme} for point in points_of(model, reading).values())
+
+
+def show_readings(found: Findings) -> Iterator[Part]:
+    """Figure 7's reductions under each reading, beside the paper's."""
+    claims = [(model, claim) for model in TRAINED for claim in JCT[model]]
+    rows: dict[str, list[float]] = {"the paper": [claim.paper for _, claim in claims]}
+    for reading in testbed_readings(found.request):
+        name = ", ".join(str(reading[key]) for key in ("inc", "fcfs", "together"))
+        rows[name] = [
+            claim.estimate(found, list(points_of(model, reading).values())).value for model, claim in claims
+        ]  # fmt: skip
+    columns = [claim.claim.removeprefix("fig7-").replace("-", "\n") for _, claim in claims]
+    yield value_table("Figure 7: total JCT saved (%)", "INC, FCFS, share inside a rack", columns, rows)
+    places, chosen = [claim.claim.removeprefix("fig7-") for _, claim in claims], list(rows)[1 : 1 + len(SHARES)]
+    printed: dict[Place, float] = dict(zip(places, rows["the paper"], strict=True))
+    yield Picture([
+        Panel(BARS, places, {name: [exact(value) for value in rows[name]] for name in chosen}, "", "JCT saved (%)",
+              "readings of the testbed", dict.fromkeys(chosen, printed), styles=categories(chosen))
+    ])  # fmt: skip
+
+
 FIGURES = {
     figure: SweptFigure(
         f"{PAPER}-{figure}", KEPT, measure,
@@ -246,3 +286,6 @@ FIGURES["fig2"] = SweptFigure(
     f"{PAPER}-fig2", "aoi-example-trials", example, lambda _: ({"part": part} for part in PARTS), show_example,
     draws=once, leaves_out=COMPARES_SCHEDULERS,
 )  # fmt: skip
+FIGURES["testbed-readings"] = SweptFigure(
+    f"{PAPER}-testbed-readings", KEPT, measure, reading_cells, show_readings, SEEDS, leaves_out=COMPARES_SCHEDULERS
+)

@@ -79,8 +79,8 @@ TRAINED = ("ResNet50", "VGG16")
 """The models of Figures 6 and 7."""
 ITERATIONS = 20
 TOGETHER = 0.8
-"""The share of jobs whose workers are all in one unit; the text leaves it open (`inakit reproduce p4inc-aoi readings`).
-"""
+"""The share of jobs whose workers are all in one unit; the text leaves it open. Of the shares of
+`inakit reproduce p4inc-aoi testbed-readings` it is nearest to the abstract's two numbers."""
 TESTBED = DataCenter(
     tuple(
         Unit(name, 4, 8, 2 * 4 * NIC_BPS, INC_JOBS, gpus=gpus, nic_bps=NIC_BPS)
