@@ -128,9 +128,12 @@ def problem_of(scheduling: Scheduling, schedule: Schedule, fragment: FragmentFor
     """Jobs on servers of their units, in the order of their arrival. Between iterations they compute and update.
 
     A job takes free servers, if there are any, from its first slot to its last, and gives them back. Raises
-    `InputError` for a unit without a server for the PS of a job: on a host, a job has one role.
+    `InputError` for a unit without a server for the PS of a job: on a host, a job has one role; and for a PS that is
+    spread over several servers.
     """
     center, spans = scheduling.center, schedule.spans
+    if spread := [unit.name for unit in center.units if unit.ps_links > 1]:
+        raise InputError(f"unit '{spread[0]}': by packets a PS runs on one host; ps_links of 1 is expected")
     pools = {unit.name: ServerPool(unit) for unit in center.units}
     placed: dict[int, tuple[list[str], list[str]]] = {}
     for job in sorted(scheduling.jobs, key=lambda job: (spans.get(job.number, (0, 0)), job.number)):

@@ -64,6 +64,14 @@ def test_a_unit_without_a_server_for_the_ps_is_refused() -> None:
         problem_of(full, schedule({}), FRAGMENT)
 
 
+def test_a_ps_over_several_servers_receives_over_all_their_links_and_is_refused_by_packets() -> None:
+    units = tuple(replace(unit, nic_bps=4e6, ps_links=2) for unit in center().units)
+    scheduling = Scheduling(replace(center(), units=units), JOBS[:1])
+    assert JOBS[0].most_bps(scheduling.center, None) == 4e6, "two workers, each over its own link"
+    with pytest.raises(InputError, match="unit 'gpu1': by packets a PS runs on one host"):
+        problem_of(scheduling, schedule({}), FRAGMENT)
+
+
 def test_a_switch_that_makes_the_whole_sum_is_the_root() -> None:
     scheduling = Scheduling(center(), JOBS)
     chosen = schedule({1: "gpu1", 3: "gpu1"})
