@@ -228,6 +228,10 @@ def show(figure: str, found: Findings) -> Iterator[Part]:
         for name, claim in (("ResNet50", "abstract-resnet50"), ("VGG16", "abstract-vgg16")):
             said.append(ledger.judge(claim, JCT[name][1].estimate(found, list(points_of(name).values()))))
     yield Picture(panels)
+    yield (
+        f"{TOGETHER:.0%} of the jobs are inside one rack, chosen among {', '.join(map(str, SHARES))} for the "
+        "abstract's two numbers (testbed-readings)"
+    )
     yield said
 
 

@@ -55,6 +55,12 @@ READ_DIFFERENTLY: Mapping[str, Trial] = {
 }
 """Figure 8 under the setting, and under readings that differ in one choice."""
 
+FITTED = (
+    f"the first unit of a job has 1 to {SETTING['free']} free servers, fitted to the connections that INC saves in "
+    "Figure 8; links, INC, FCFS and arrivals are the reading that is nearest to Figure 8 and Table I (readings)"
+)
+"""What the setting is fitted to."""
+
 
 @dataclass(frozen=True)
 class SchedulerChart:
@@ -98,6 +104,8 @@ class SchedulerChart:
             yield from map(found.table, charts.values())
             panels, points = [found.panel(chart) for chart in charts.values()], list(charts["aoi"].points.values())
             if self.claims:
+                if not reading:
+                    yield FITTED
                 yield reductions(", ".join(filter(None, (self.name, name))), self.claims, found, points)
                 panels.append(reductions_panel(self.claims, found, points))
             if not reading:
@@ -181,14 +189,10 @@ READING_SEEDS = (2, 1)
 
 
 def chosen(request: Request) -> list[Trial]:
-    """All combinations with the setting's placement, and each other choice alone; in a quick request only these."""
+    """All combinations of the choices; in a quick request the setting, and each other choice alone."""
     every: list[Trial] = [dict(zip(CHOICES, values, strict=True)) for values in product(*CHOICES.values())]
-
-    def whole(reading: Trial) -> bool:
-        return not request.quick and reading["free"] == SETTING["free"]
-
     differ = [sum(reading[key] != SETTING[key] for key in CHOICES) for reading in every]
-    return [reading for reading, count in zip(every, differ, strict=True) if count <= 1 or whole(reading)]
+    return [reading for reading, count in zip(every, differ, strict=True) if count <= 1 or not request.quick]
 
 
 def reading_cells(request: Request) -> Iterator[Trial]:

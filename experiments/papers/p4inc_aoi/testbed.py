@@ -126,13 +126,17 @@ class Totals:
 
 @dataclass(frozen=True)
 class ScenarioRow:
-    """A scenario that was run. `lost` is the number of packets that reached a port during its reconfiguration."""
+    """A scenario that was run. `lost` is the number of packets that reached a port during its reconfiguration.
+
+    `behind_s` is the time for which slots waited for late jobs.
+    """
 
     scenario: str
     planned: Totals
     measured: Totals
     lost: int
     retransmissions: int
+    behind_s: float
     exact: bool
     verdict: str
 
@@ -145,16 +149,16 @@ class ScenarioRow:
         both = {"planned": self.planned, "measured": self.measured}
         jct = {f"{kind}_jct_{model}_s": s for kind, totals in both.items() for model, s in totals.jct_s.items()}
         connections = {f"{kind}_connections": totals.connections for kind, totals in both.items()}
-        rest = {name: getattr(self, name) for name in ("lost", "retransmissions", "exact", "verdict")}
+        rest = {name: getattr(self, name) for name in ("lost", "retransmissions", "behind_s", "exact", "verdict")}
         return {"scenario": self.scenario} | jct | connections | rest
 
 
 def rows_table(rows: Sequence[ScenarioRow]) -> Table:
-    """Connections and JCT, planned and measured; packets lost during reconfigurations, and retransmissions."""
+    """Connections and JCT, planned and measured; packets lost and sent again; the time that slots waited."""
     connections, jct = ("connec-\nplanned", "tions\nmade"), ("total\nplanned", "JCT (s)\nmeasured", "\nratio")
     columns = [
         *names(""),
-        *numbers(*connections, *jct, "lost,\ndark", "sent\nagain", no_wrap=True),
+        *numbers(*connections, *jct, "lost,\ndark", "sent\nagain", "slots\nlate (s)", no_wrap=True),
         *names("\nverdict"),
     ]
     table = Table(*columns, title="P4INC-AOI's testbed: Figures 6 and 7", **NARROW)
@@ -162,7 +166,9 @@ def rows_table(rows: Sequence[ScenarioRow]) -> Table:
         connected = (str(totals.connections) for totals in (row.planned, row.measured))
         jct_s = (f"{totals.total_jct_s:.2f}" for totals in (row.planned, row.measured))
         packets = (f"{count:,}" for count in (row.lost, row.retransmissions))
-        table.add_row(row.scenario, *connected, *jct_s, f"{row.ratio:.3f}", *packets, styled(row.verdict))
+        table.add_row(
+            row.scenario, *connected, *jct_s, f"{row.ratio:.3f}", *packets, f"{row.behind_s:.2f}", styled(row.verdict)
+        )
     return table
 
 
@@ -311,6 +317,7 @@ class Testbed:
             measured=self.totals(ran.jct_s, ran.connections),
             lost=ran.lost,
             retransmissions=ran.outcome.measured.retransmissions,
+            behind_s=ran.behind_s,
             exact=ran.outcome.measured.exact is True,
             verdict=ran.outcome.verdict,
         )

@@ -111,11 +111,21 @@ def test_reductions_are_means_over_pairs_and_need_both() -> None:
     assert found["VGG16's JCT, by TW with INC"] == pytest.approx(100 * 7 / 15)
     assert all(each.ours({"INC-TW": totals["INC-TW"]}) is None for each in REDUCTIONS)
 
-    rows = [ScenarioRow(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
+    rows = [ScenarioRow(name, each, each, 0, 0, 0.0, exact=True, verdict="VALID") for name, each in totals.items()]
     assert all(claim.holds for claim in claims(rows))
     late = replace(totals["INC-TW"], jct_s={"ResNet50": 3.0, "VGG16": 9.5})
     assert [claim.holds for claim in claims([*rows[:3], replace(rows[3], measured=late)])] == [True, False]
     assert not next(claims([*rows[:3], replace(rows[3], exact=False)])).holds
+
+
+def test_the_testbeds_table_has_the_time_that_slots_waited_for_late_jobs() -> None:
+    from inakit.experiments.papers.p4inc_aoi.testbed import ScenarioRow, Totals, rows_table  # noqa: PLC0415
+
+    same = Totals({"VGG16": 20.0}, 3)
+    late = ScenarioRow("INC-TW", same, same, 7, 8, 1.25, exact=True, verdict="VALID")
+    table = rows_table([late])
+    shown = {str(column.header): list(column.cells) for column in table.columns}
+    assert shown["slots\nlate (s)"] == ["1.25"] and late.cells()["behind_s"] == 1.25
 
 
 @pytest.mark.compiler

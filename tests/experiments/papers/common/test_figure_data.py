@@ -224,7 +224,7 @@ def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, lis
         name: Totals({"ResNet50": 8.0 - n, "VGG16": 20.0 - n}, 10 - n)
         for n, name in enumerate(("noINC-FCFS", "INC-FCFS", "noINC-TW", "INC-TW"))
     }
-    rows = [ScenarioRow(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
+    rows = [ScenarioRow(name, each, each, 0, 0, 0.0, exact=True, verdict="VALID") for name, each in totals.items()]
     saved_as(tmp_path / "testbed", panels(rows), saved)
     saved_as(tmp_path / "reductions", [reductions_panel({"planned, 20 draws": totals})], saved)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from io import StringIO
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from rich.console import Console
 from inakit.experiments.papers.common.figure_registry import Request, find_figure
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.p4inc_aoi import simulated_testbed, table1
-from inakit.experiments.papers.p4inc_aoi.setting import COMPARED, DEFAULTS, FIGURE_8, drawn, measure
-from inakit.experiments.papers.p4inc_aoi.simulation import CHARTS, FIGURES, SchedulerChart, order
+from inakit.experiments.papers.p4inc_aoi.setting import CHOICES, COMPARED, DEFAULTS, FIGURE_8, SETTING, drawn, measure
+from inakit.experiments.papers.p4inc_aoi.simulation import CHARTS, FIGURES, SchedulerChart, chosen, order
 from inakit.experiments.papers.p4inc_aoi.testbed import MODELS, TESTBED
 from inakit.experiments.papers.p4inc_aoi.testbed import testbed_jobs as jobs_of_testbed
 from inakit.planner.methods.p4inc_aoi.job_traces import UPDATE_BYTES_PER_S
@@ -89,11 +90,20 @@ def test_a_chart_varies_its_own_key(chart: SchedulerChart) -> None:
     assert set(trials[0]) <= {*DEFAULTS, "scheme", chart.key}
 
 
+def test_readings_are_all_combinations_of_what_the_text_leaves_open(tmp_path: Path) -> None:
+    every = chosen(Request(tmp_path))
+    assert len({str(reading) for reading in every}) == len(every) == prod(map(len, CHOICES.values()))
+    near = chosen(Request(tmp_path, quick=True))
+    assert SETTING in near
+    assert {sum(reading[key] != SETTING[key] for key in CHOICES) for reading in near} == {0, 1}
+
+
 def test_an_interrupted_figure_goes_on(tmp_path: Path) -> None:
     chart = SchedulerChart("fig8", "small", "jobs", (30, 60), order, FIGURE_8, {"units": 16})
     text, figure = StringIO(), replace(FIGURES["fig8"], cells=chart.cells, show=chart.show)
     figure(Console(file=text, width=160), Request(tmp_path, quick=True))
     assert "CT-BTI, INC-TW to INC-FCFS" in text.getvalue()
+    assert "22 free servers, fitted to the connections" in text.getvalue()
     assert (tmp_path / "p4inc-aoi-fig8.png").stat().st_size > 0
 
     def forbidden(trial: Trial) -> Result:
@@ -115,3 +125,4 @@ def test_table_1_and_the_testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert (tmp_path / f"p4inc-aoi-{figure}.svg").stat().st_size > 0
     assert "1 of 1" in text.getvalue()
     assert "JCT, noINC-TW to noINC-FCFS" in text.getvalue()
+    assert text.getvalue().count("80% of the jobs are inside one rack, chosen") == 2, "what is fitted stands under both"
