@@ -79,7 +79,7 @@ Gradient = Annotated[
     ),
 ]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
-Seed = Annotated[int, typer.Option(help="the seed of all random choices")]
+Seed = Annotated[int, typer.Option(min=0, help="the seed of all random choices")]
 Program = Annotated[
     str,
     typer.Option(

@@ -262,10 +262,13 @@ def check_replanning(emulation: Emulation) -> None:
     if any(job.iterations < 2 for job in jobs):
         raise InputError("--replan changes plans between iterations: give jobs 2 iterations or more")
     hosts = {host for job in jobs for host in (*job.workers, *job.servers)}
+    free = [host.name for host in emulation.problem.fabric.hosts if host.name not in hosts]
     for flow in faults.background:
         if flow.destination in hosts:
+            way = f"choose one of {', '.join(free)}" if free else "give --workers a smaller number, so that one is free"
             raise InputError(
-                f"background traffic to '{flow.destination}' follows the job's routes: choose another host"
+                f"background traffic to '{flow.destination}' follows the job's routes: send it to a host without a "
+                f"part in the job: {way}"
             )
 
 

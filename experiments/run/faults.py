@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from math import inf
 from typing import Self
 
@@ -66,6 +67,13 @@ class When:
         if self.seconds is None:
             return -inf if (self.job, self.iteration) in loop.begun else inf
         return loop.started_at + self.seconds
+
+    def never_before(self, other: When) -> bool:
+        """Whether it is certainly not before the other time: unknown of iterations and seconds, and of two jobs."""
+        if self.seconds is not None and other.seconds is not None:
+            return self.seconds >= other.seconds
+        both = self.seconds is None and other.seconds is None and self.job == other.job
+        return both and self.iteration >= other.iteration
 
     def __str__(self) -> str:
         return f"iteration {self.iteration}" if self.seconds is None else f"{self.seconds:g} s"
@@ -204,13 +212,16 @@ class OtherTraffic(Interference):
 
     def flows_in_time(self) -> Iterator[tuple[Flow, Span]]:
         """Yield each background flow that does not send during the whole run, with its time."""
-        yield from ((flow, span) for flow, span in zip(self.background, self.spans, strict=False) if span != ALWAYS)
+        yield from ((flow, span) for flow, span in self.in_time() if span != ALWAYS)
+
+    def in_time(self) -> Iterator[tuple[Flow, Span]]:
+        """Yield each background flow with its time."""
+        yield from zip(self.background, chain(self.spans, repeat(ALWAYS)), strict=False)
 
     def frames(self) -> Iterator[RepeatedFrames]:
         """Yield the frames of hostile hosts, and of the background flows that send during the whole run."""
         hosts, prepared = self.scene.network.hosts, self.scene.prepared
-        timed = [flow for flow, _ in self.flows_in_time()]
-        yield from background_traffic(hosts, [flow for flow in self.background if flow not in timed])
+        yield from background_traffic(hosts, [flow for flow, span in self.in_time() if span == ALWAYS])
         layout = lay_out_plan(prepared.problem, prepared.plan, hosts)
         yield from hostile_traffic(hosts, layout, self.hostile, self.seed)
 
@@ -220,10 +231,11 @@ class OtherTraffic(Interference):
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
         """The flows, the attacks, and the number of packets that queues dropped."""
-        spans = (*self.spans, *[ALWAYS] * (len(self.background) - len(self.spans)))
+        missed = [(each.flow, each.span) for each in self.timed if each.started is None]
         flows = [
-            f"{each.source} sends {each.rate_bps / 1e6:g} Mbit/s to {each.destination}{span}"
-            for each, span in zip(self.background, spans, strict=True)
+            f"{'not reached: ' * (each in missed)}{each[0].source} sends {each[0].rate_bps / 1e6:g} Mbit/s to "
+            f"{each[0].destination}{each[1]}"
+            for each in self.in_time()
         ]
         attacks = [Moment(text=str(each), nodes=[each.host], at_s=None, lasting_s=None) for each in self.hostile]
         dropped = dropped_by_queues(monitor)

@@ -325,11 +325,13 @@ def flow_of(line: FlowRecord, names: Names, place: Place) -> Flow:
 
 
 def span_of(line: FlowRecord, names: Names, place: Place) -> Span:
-    """The time of an item of `background`."""
+    """The time of an item of `background`. Raises `InputError` if it ends before it begins."""
     begin, end = (
         None if at is None else moment_of(at, names, (*place, key))
         for key, at in (("at", line.at), ("until", line.until))
     )
+    if begin and end and begin.never_before(end):
+        raise names.file.error((*place, "until"), f"{end}: a time after `at`, {begin}, is expected")
     return Span(begin, end)
 
 

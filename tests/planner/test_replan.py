@@ -37,8 +37,9 @@ from inakit.planner.replan import (
     shares_of,
 )
 from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Chip
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
-from inakit.topo.fabric.variations import with_aggregators
+from inakit.topo.fabric.variations import with_aggregators, with_chip
 
 QUICK = InartOptions(moves=5000, rounds=1, bisections=0)
 
@@ -315,6 +316,14 @@ def test_jobs_that_end_at_other_times_are_refused() -> None:
     two = replace(problem, jobs=(problem.jobs[0], replace(problem.jobs[0], number=2)))
     with pytest.raises(InputError, match="2 jobs: routes are planned anew between iterations of one job"):
         Replanner(Prepared(two, planned(problem)), Options())
+
+
+def test_chips_that_recirculate_are_refused() -> None:
+    problem = drawn(3)
+    chip = Chip("mine", 32, 100, 8, 2, 1000, 100, recirculation_bps=100e9, ports_per_pipeline=((100e9, 16),))
+    fabric = with_chip(problem.fabric, chip)
+    with pytest.raises(InputError, match="chips that recirculate are set up for the first plan's trees: leave out the"):
+        Replanner(Prepared(replace(problem, fabric=fabric), planned(problem)), Options())
 
 
 def test_entries_of_a_later_plan_leave_those_of_the_first() -> None:

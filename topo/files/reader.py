@@ -19,6 +19,7 @@ import difflib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -197,6 +198,8 @@ def validate(file: ParsedFile, kind: type[Model], remedy: str = "") -> Model:
         mistakes = error.errors(include_url=False)
         unknown = [each for each in mistakes if each["type"] in UNKNOWN]  # a misspelt key makes the right one missing
         raise file.error(*explained((unknown or mistakes)[0], kind, remedy)) from error
+    except InputError as error:  # from the constructor of a dataclass
+        raise file.error((), str(error)) from error
 
 
 UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
@@ -223,7 +226,18 @@ def explained(mistake: Mapping[str, Any], kind: Any, remedy: str) -> tuple[Place
         return place[:-1], f"key '{place[-1]}' is missing{f': expected {description}' if description else remedy}"
     if description:
         return place, f"{found}: expected {description}"
-    return place, f"{mistake['msg'].removeprefix('Value error, ')}, found {found}"
+    return place, f"{mistake['msg'].removeprefix('Value error, ')}, found {found}{hint_on_number(mistake)}"
+
+
+def hint_on_number(mistake: Mapping[str, Any]) -> str:
+    """How to write a number with an exponent, which YAML reads as text unless it has a point and a sign."""
+    try:
+        number = float(mistake["input"]) if mistake["type"] in ("float_type", "int_type") else inf
+    except (TypeError, ValueError):
+        return ""
+    if not isinstance(mistake["input"], str) or not isfinite(number):
+        return ""
+    return f": write {number:.0f}" if mistake["type"] == "int_type" else ": write a point and a sign, as in 1.0e+12"
 
 
 class Key(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as text_of_json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -30,7 +31,7 @@ from inakit.experiments.run.scenario import parse_scale
 from inakit.experiments.worlds.registry import find_world
 from inakit.experiments.worlds.world import World
 from inakit.planner.core.plan import SolverOptions
-from inakit.planner.methods.p4inc_aoi.job_traces import MOST_FAULTS, TraceReading, place, read_trace
+from inakit.planner.methods.p4inc_aoi.job_traces import TraceReading, listed, place, read_trace
 from inakit.planner.methods.p4inc_aoi.optical_network import scaled, with_a_host_for_each_gpu
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
 from inakit.planner.methods.p4inc_aoi.schedule import (
@@ -154,39 +155,54 @@ def schedule(
 def read_problem(center: Path, trace: Path | None, reading: TraceReading) -> tuple[Scheduling, list[str]]:
     """The problem of the files, and notes on jobs of the trace that were left out. Raises `InputError`."""
     found = load_center(center)
+    if found.center.step_bps * MOST_STEPS < found.center.port_bps:
+        least = f"at least port_bps / {MOST_STEPS:,} is expected"
+        raise InputError(f"{center}: step_bps {found.center.step_bps:g}: {least}; make steps larger")
     if trace is None:
         if not found.jobs:
             raise InputError(f"{center}: no job: list them under `jobs`, or give a file of them with --trace")
-        return ending(center, Scheduling(found.center, found.jobs, found.horizon)), []
+        with faults_of(center):
+            return ending(Scheduling(found.center, found.jobs, found.horizon)), []
     if found.jobs:
         raise InputError(f"{center}: it has jobs, and so has --trace {trace}: remove those of one")
     if not any(unit.gpus * unit.servers for unit in found.center.units):
         raise InputError(f"{center}: no unit has a server with a GPU for a worker: raise servers or gpus")
     read = read_trace(trace, reading)
-    notes = [f"{trace.name} is a trace of {read.name}: {len(read.requests):,} jobs"]
-    notes += [f"left out: {count:,} jobs {kind}" for kind, count in read.left_out.items()]
-    placed = place(read.requests, found.center, np.random.default_rng(reading.seed), free_servers=None)
-    return ending(trace, Scheduling(found.center, placed, found.horizon)), notes
+    notes = [f"{trace.name} is a trace of {read.name}: {jobs_text(len(read.requests))}"]
+    notes += [f"left out: {jobs_text(count)} {kind}" for kind, count in read.left_out.items()]
+    with faults_of(trace):
+        placed = place(read.requests, found.center, np.random.default_rng(reading.seed), free_servers=None)
+        return ending(Scheduling(found.center, placed, found.horizon)), notes
 
 
-def ending(file: Path, problem: Scheduling) -> Scheduling:
-    """The problem. Raises `InputError`, with a line for each fault, if a schedule of it would hardly come to an end."""
+def jobs_text(count: int) -> str:
+    """A number of jobs."""
+    return "1 job" if count == 1 else f"{count:,} jobs"
+
+
+@contextmanager
+def faults_of(file: Path) -> Iterator[None]:
+    """Begin every line of an `InputError` of the block with the file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError("\n".join(f"{file}: {line}" for line in str(error).splitlines())) from error
+
+
+def ending(problem: Scheduling) -> Scheduling:
+    """The problem. Raises `InputError`, with a line for each job, if a schedule of it would hardly come to an end."""
     center, faults = problem.center, []
-    if center.step_bps * MOST_STEPS < center.port_bps:
-        faults.append(
-            f"{file}: step_bps {center.step_bps:g}: at least port_bps / {MOST_STEPS:,} is expected; make steps larger"
-        )
     for job in problem.jobs:
         ways = (None, *center.inc_units(job))
         most_bps = min(max(job.most_bps(center, inc) for inc in ways), max(unit.switch_bps for unit in center.units))
         least_s = job.iterations * job.compute_s + (job.bits / most_bps if most_bps else 0.0)
         if job.arrival + least_s / center.slot_s >= MOST_SLOTS:
             faults.append(
-                f"{file}: job {job.number}: it ends after slot {MOST_SLOTS:,} of {center.slot_s:g} s at the earliest; "
+                f"job {job.number}: it ends after slot {MOST_SLOTS:,} of {center.slot_s:g} s at the earliest; "
                 "make slot_s longer, or the job's iterations or gradient smaller"
             )
     if faults:
-        raise InputError("\n".join((*faults[:MOST_FAULTS], *["…"] * (len(faults) > MOST_FAULTS))))
+        raise listed(faults)
     return problem
 
 
@@ -207,6 +223,9 @@ class Scheduled:
     def run(self, world: World, factor: float, output: Path | None, console: Console, quiet: bool) -> Scheduled:
         """Run the schedule by packets, with rates and sizes times `factor`; times stay the same."""
         course = Course.of(*scaled(with_a_host_for_each_gpu(self.problem), self.schedule, factor))
+        if output is not None:
+            with writing(output):  # before a run that can take long
+                output.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory() as spare, Progress(console=console, disable=quiet, transient=True) as bar:
             task = bar.add_task(f"{self.name} by packets", total=1.0)
             folder = Path(spare) if output is None else output / "runs" / self.name

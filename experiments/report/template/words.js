@@ -36,7 +36,7 @@ function inUnit(value, units, like = value) {
 
 const rateText = (value, like) => inUnit(value, RATE_UNITS, like);
 const sizeText = (value, like) => inUnit(value, SIZE_UNITS, like);
-const timeText = (value, like) => inUnit(value, TIME_UNITS, like);
+const timeText = (value, like) => (value === 0 && !like ? "0 s" : inUnit(value, TIME_UNITS, like));
 const countText = (value) => (value === null || value === undefined ? NOTHING : d3.format(",.10~g")(value));
 const ratioText = (value) => (value === null || value === undefined ? NOTHING : value.toFixed(2));
 const shareText = (value) => (value === null || value === undefined ? NOTHING : `${(100 * value).toFixed(1)} %`);

@@ -153,8 +153,7 @@ def place(
         others = (replace(job, server=unit.name) for unit in (*center.units[first:], *center.units[:first]))
         found.append(next((each for each in others if fits_alone(center, each, None)), job))
     if faults:
-        more = [f"… and {len(faults) - MOST_FAULTS} more jobs"] if len(faults) > MOST_FAULTS else []
-        raise InputError("\n".join((*faults[:MOST_FAULTS], *more)))
+        raise listed(faults)
     return tuple(found)
 
 
@@ -225,12 +224,12 @@ class Row:
     path: Path
     line: int
     cells: Mapping[str, str]
-    faults: list[str]
+    faults: list[tuple[int, str]]
 
     def fault(self, column: str, expected: str) -> None:
         found = self.cells.get(column, "")
         shown = repr(found if len(found) <= 40 else found[:40] + "…")
-        self.faults.append(f"{self.path} line {self.line}, column {column}: {shown}: {expected}")
+        self.faults.append((self.line, f"{self.path} line {self.line}, column {column}: {shown}: {expected}"))
 
     def unknown(self, *columns: str) -> bool:
         """Whether the trace does not know one of these values."""
@@ -282,7 +281,7 @@ def read_trace(path: Path, reading: TraceReading | None = None) -> Trace:
     """
     reading = reading or TraceReading()
     name, header, rows = rows_of(path)
-    faults: list[str] = []
+    faults: list[tuple[int, str]] = []
     lines = [Row(path, line, dict(zip(header, cells, strict=False)), faults)
              for line, cells in rows if complete(path, line, header, cells, faults)]  # fmt: skip
     left_out: Counter[str] = Counter()
@@ -292,13 +291,18 @@ def read_trace(path: Path, reading: TraceReading | None = None) -> Trace:
         ran = {"Helios": helios_jobs, "Philly": philly_jobs, "PAI": pai_jobs}[name](lines, left_out)
         found = requests_of(ran, reading, left_out)
     if faults:
-        more = [f"… and {len(faults) - MOST_FAULTS} more faults"] if len(faults) > MOST_FAULTS else []
-        raise InputError("\n".join((*faults[:MOST_FAULTS], *more)))
+        raise listed([fault for _, fault in sorted(faults, key=lambda each: each[0])])
     if not found:
         why = ", ".join(f"{count} {kind}" for kind, count in left_out.items())
         raise InputError(f"{path}: no job: a line per job is expected below the header" + (f" ({why})" if why else ""))
     in_order = sorted(found, key=lambda request: request.arrival_s)
     return Trace(name, tuple(in_order[: reading.jobs]), left_out)
+
+
+def listed(faults: Sequence[str]) -> InputError:
+    """The error with a line for each of the first faults, and the number of the others."""
+    more = [f"… and {len(faults) - MOST_FAULTS} more faults"] if len(faults) > MOST_FAULTS else []
+    return InputError("\n".join((*faults[:MOST_FAULTS], *more)))
 
 
 def rows_of(path: Path) -> tuple[str, list[str], list[tuple[int, list[str]]]]:
@@ -320,21 +324,29 @@ def rows_of(path: Path) -> tuple[str, list[str], list[tuple[int, list[str]]]]:
         near = max(TRACES, key=lambda name: len(set(TRACES[name]) & set(header)))
         missing = ", ".join(column for column in TRACES[near] if column not in header)
         known = "; ".join(f"{name}: {', '.join(columns)}" for name, columns in TRACES.items())
+        if len(header) == 1:
+            header = [f"{header[0]} (it is one; commas are expected between columns)"]
         raise InputError(
             f"{path} line 1: columns {', '.join(header)[:200] or '(none)'}: {near} trace lacks {missing}; "
             f"the first line has to name the columns of one of these: {known}"
         )
     unknown = [each for each in header if each not in (*OWN_COLUMNS, *OWN_OTHERS)] if names[0] == "the kit's" else []
-    for column in [*unknown, *(column for column, count in Counter(header).items() if count > 1)]:
-        what = "is not a column of the kit's traces" if column in unknown else "is there twice"
-        raise InputError(f"{path} line 1: column '{column[:40]}' {what}: {', '.join((*OWN_COLUMNS, *OWN_OTHERS))}")
+    for column in unknown:
+        known = ", ".join((*OWN_COLUMNS, *OWN_OTHERS))
+        raise InputError(
+            f"{path} line 1: column '{column[:40]}' is not a column of the kit's traces: choose from {known}"
+        )
+    for column, count in Counter(header).items():
+        if count > 1:
+            raise InputError(f"{path} line 1: column '{column[:40]}' is there {count} times: remove all but one")
     return names[0], header, rows
 
 
-def complete(path: Path, line: int, header: Sequence[str], cells: Sequence[str], faults: list[str]) -> bool:
+def complete(path: Path, line: int, header: Sequence[str], cells: Sequence[str], faults: list[tuple[int, str]]) -> bool:
     """Whether a line has a value for each column; otherwise it is a fault."""
     if len(cells) != len(header):
-        faults.append(f"{path} line {line}: {len(cells)} values: {len(header)}, one for each column, are expected")
+        fault = f"{path} line {line}: {len(cells)} values: {len(header)}, one for each column, are expected"
+        faults.append((line, fault))
     return len(cells) == len(header)
 
 

@@ -32,7 +32,10 @@ IN_NETWORK = "p4inc-aoi"
 
 
 def scaled(scheduling: Scheduling, schedule: Schedule, factor: float) -> tuple[Scheduling, Schedule]:
-    """The problem with all rates and sizes multiplied by `factor`, so that all times stay the same."""
+    """The problem with all rates and sizes multiplied by `factor`, so that all times stay the same.
+
+    Raises `InputError` for a job of whose gradient nothing is left.
+    """
     center = scheduling.center
     units = tuple(
         replace(
@@ -43,6 +46,9 @@ def scaled(scheduling: Scheduling, schedule: Schedule, factor: float) -> tuple[S
         for unit in center.units
     )
     smaller = replace(center, units=units, port_bps=center.port_bps * factor, step_bps=center.step_bps * factor)
+    for job in scheduling.jobs:
+        if not round(job.gradient_bytes * factor):
+            raise InputError(f"scale {factor:g} leaves nothing of the {job.gradient_bytes:,} bytes of job {job.number}")
     jobs = tuple(replace(job, gradient_bytes=round(job.gradient_bytes * factor)) for job in scheduling.jobs)
     slots = tuple(
         replace(slot, grants=tuple(replace(grant, rate_bps=grant.rate_bps * factor) for grant in slot.grants))
@@ -138,6 +144,11 @@ def problem_of(scheduling: Scheduling, schedule: Schedule, fragment: FragmentFor
     placed: dict[int, tuple[list[str], list[str]]] = {}
     for job in sorted(scheduling.jobs, key=lambda job: (spans.get(job.number, (0, 0)), job.number)):
         span = spans.get(job.number, (0, 0))
+        if sum(job.workers.values()) == 1 and job.number in schedule.inc:
+            raise InputError(
+                f"job {job.number}: its only worker leaves a switch nothing to sum; give the job two workers, or "
+                "choose a scheduler without INC"
+            )
         for unit, count in job.workers.items():
             if count > center.unit(unit).servers:
                 raise InputError(

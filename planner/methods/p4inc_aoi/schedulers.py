@@ -265,8 +265,7 @@ class SlotSimulation:
         horizon = self.problem.horizon
         if horizon is not None and number >= horizon:
             raise PlanError(
-                f"constraint 'completion (10)': {len(self.active)} jobs are not done in T = {horizon} slots; "
-                "make T longer, or a slot"
+                f"constraint 'completion (10)': not all jobs are done in T = {horizon} slots; raise horizon or slot_s"
             )
         needed, before = self.resources.needed(), self.circuits
         self.last_used.update(dict.fromkeys(needed, number))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from command import inakit
 
+from inakit.experiments.cli.commands import schedule as commands
 from inakit.planner.methods.p4inc_aoi.schedule import check, load_schedule, load_scheduling
 from inakit.planner.registry import SCHEDULERS
 
@@ -97,20 +98,30 @@ def test_the_starter_is_scheduled_and_is_not_written_over(tmp_path: Path) -> Non
     ("center", "trace", "options", "message"),
     [
         (CENTER, TRACE + "x,0,3\n" * 2, (), "jobs.csv line 4: 3 values: 6, one for each column, are expected"),
-        (CENTER, TRACE.replace("0,2,", "0,99,"), (), "job 1, which arrives at 0 s: 99 workers, constraint 'servers'"),
+        (CENTER, TRACE.replace("0,2,", "0,99,"), (), "jobs.csv: job 1, which arrives at 0 s: 99 workers, constr"),
         (CENTER, TRACE.replace("102000000", "-4"), (), "column gradient_bytes: '-4'"),
-        (CENTER.replace("slot_s: 1.0", "slot_s: .nan"), TRACE, (), "slot_s"),
+        (CENTER.replace("slot_s: 1.0", "slot_s: .nan"), TRACE, (), "center.yml: slot_s is nan"),
+        (CENTER.replace("port_bps: 8.0e+9", "port_bps: 8e9"), TRACE, (), "write a point and a sign, as in 1.0e+12"),
+        (CENTER.replace("servers: 3", "servers: 3e0"), TRACE, (), "found '3e0': write 3"),
         (CENTER.replace("name: b", "name: a"), TRACE, (), "unit 'a' is given 2 times"),
         (CENTER.replace("8.0e+9, optical", "1.0e+999, optical"), TRACE, (), "nic_bps"),
         (CENTER.replace("gpus", "gpu"), TRACE, (), "did you mean 'gpus'?"),
         (CENTER.replace("slot_s: 1.0", "slot_s: 0.001"), TRACE, (), "make slots longer"),
         (CENTER + "jobs:\n  - {workers: {a: 2}, server: b, gradient_bytes: 4}\n", TRACE, (), "remove those of one"),
-        (CENTER, TRACE.replace("0.1,2,0.2", "0.1,1000000000,0.2"), (), "job 1: it ends after slot 1,000,000"),
-        (CENTER.replace("step_bps: 1.0e+9", "step_bps: 1.0e-9"), TRACE, (), "step_bps 1e-09: at least port_bps"),
+        (CENTER, TRACE.replace("0.1,2,0.2", "0.1,1000000000,0.2"), (), "jobs.csv: job 1: it ends after slot 1,000,000"),
+        (CENTER.replace("step_bps: 1.0e+9", "step_bps: 1.0e-9"), TRACE, (), "center.yml: step_bps 1e-09: at least"),
         ("", TRACE, (), "center.yml"),
         (CENTER, TRACE, ("--scheduler", "INC-TX"), "did you mean 'INC-TW'?"),
         (CENTER, TRACE, ("--scheduler", ","), "give at least one name"),
         (CENTER, TRACE, ("--compute", "0s"), "--compute 0s"),
+        (CENTER, TRACE, ("--seed", "-1"), "'--seed': Input should be greater than or equal to 0"),
+        (CENTER, TRACE, ("--switch", "virtual", "--scale", "1e-9"), "scale 1e-09 leaves nothing of the 102,000,000 b"),
+        (
+            CENTER,
+            TRACE.replace("0,2,", "0,1,"),
+            ("--switch", "virtual"),
+            "job 1: its only worker leaves a switch nothing",
+        ),
         (CENTER, TRACE, ("--switch", "virtul"), "virtul"),
         (CENTER, TRACE, ("--switch", "virtual", "--scale", "0"), "scale 0"),
     ],
@@ -124,3 +135,21 @@ def test_bad_input_is_refused_and_nothing_is_written(
     assert (done.code, done.output) == (2, "")
     assert message in done.error
     assert sorted(path.name for path in tmp_path.iterdir()) == ["center.yml", "jobs.csv"]
+
+
+def test_a_place_for_results_is_made_before_a_run_by_packets(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "run_course", lambda *_: pytest.fail("it ran first"))
+    options = ("--trace", "jobs.csv", "--switch", "virtual", "--output", "jobs.csv")
+    done = inakit("schedule", "center.yml", *options, at=files)
+    assert done.code == 2 and "jobs.csv: File exists: it is a file; choose a folder" in done.error
+
+
+def test_the_number_of_jobs_is_said_in_english(files: Path) -> None:
+    (files / "jobs.csv").write_text(TRACE.partition("1,3,")[0])
+    assert "the kit's: 1 job\n" in inakit("schedule", "center.yml", "--trace", "jobs.csv", at=files).output
+
+
+def test_a_horizon_that_is_too_short_has_a_way_out(files: Path) -> None:
+    (files / "center.yml").write_text(CENTER + "horizon: 1\n")
+    done = inakit("schedule", "center.yml", "--trace", "jobs.csv", at=files)
+    assert done.code == 2 and "not all jobs are done in T = 1 slots; raise horizon or slot_s" in done.error

@@ -101,6 +101,14 @@ WRONG_PARTS = {
     "a mean of 0": ("stragglers: {spread: 0, mean: 0}", "stragglers.mean: 0: expected a share of the planned"),
     "a host that is none": ("background: [{from: h9, to: h1, rate: 1M}]", "background[0].from: unknown host 'h9'"),
     "to itself": ("background: [{from: h2, to: h2, rate: 1M}]", "background[0].to: 'h2' is the source"),
+    "an end before the beginning": (
+        "background: [{from: h2, to: h1, rate: 1M, at: 3s, until: 2s}]",
+        "background[0].until: 2 s: a time after `at`, 3 s, is expected",
+    ),
+    "an end with the beginning": (
+        "background: [{from: h2, to: h1, rate: 1M, at: {iteration: 2}, until: {iteration: 2}}]",
+        "background[0].until: iteration 2: a time after `at`, iteration 2",
+    ),
     "no rate": ("background: [{from: h2, to: h1, rate: 0}]", "background[0].rate: 0: expected a rate in bit/s"),
     "a frame too large": (
         "background: [{from: h2, to: h1, rate: 1M, frame_bytes: 9000}]",

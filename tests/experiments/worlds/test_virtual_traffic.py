@@ -182,6 +182,18 @@ def test_a_background_flow_sends_in_its_time_only() -> None:
     assert outcome.interferences[0].said[0].endswith("from iteration 1 to iteration 3")
 
 
+def test_of_two_equal_background_flows_one_sends_always_and_the_other_is_not_reached() -> None:
+    """The first one alone has the host's link; the report says that the second one never began."""
+    flow, spans = Flow(IDLE, NEAR, 5e6), (Span(), Span(When(iteration=50)))
+    run = replace(planned(), interferences=(OtherTraffic((flow, flow), spans=spans),))
+    outcome = ran(run)
+    after = outcome.monitor.after
+    assert_within(8 * after.interfaces[f"{IDLE}-0"].sent_bytes / after.at_s, 5e6, 0.05, "what the host sent", "bit/s")
+    said = outcome.interferences[0].said
+    assert said[0].startswith(f"{IDLE} sends 5 Mbit/s")
+    assert said[1].startswith(f"not reached: {IDLE} sends 5 Mbit/s") and said[1].endswith("from iteration 50")
+
+
 def test_the_same_attack_is_the_same_again() -> None:
     run = planned()
     attack = Attack(IDLE, 1, possible_attacks(run.problem, IDLE, 1), 5e6)

@@ -217,7 +217,12 @@ def test_new_routes_leave_a_link_to_other_traffic(switch: str, tmp_path: Path) -
     [
         ("", 3, "--replan needs background traffic: give --faults a file with background traffic"),
         ("background: [{from: h4, to: h6, rate: 3M}]", 1, "give jobs 2 iterations or more"),
-        ("background: [{from: h4, to: h5, rate: 3M}]", 3, "background traffic to 'h5' follows the job's routes"),
+        (
+            "background: [{from: h4, to: h5, rate: 3M}]",
+            3,
+            "background traffic to 'h5' follows the job's routes: send it to a host without a part in the job: choose "
+            "one of h3, h4, h6, h7, h8",
+        ),
         ("background: [{from: h4, to: h6, rate: 3M}]\nstragglers: {spread: 0.1}", 3, "knows no other faults"),
     ],
 )

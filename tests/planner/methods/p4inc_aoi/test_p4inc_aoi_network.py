@@ -120,6 +120,13 @@ def test_a_course_of_jobs_with_the_same_slots_at_the_same_time_is_refused() -> N
         replace(course, plan=course.plan.with_trees(trees)).check()
 
 
+def test_a_course_can_have_slots_in_which_no_job_runs() -> None:
+    """The only job arrives in slot 2: nothing is checked in slots 0 and 1."""
+    scheduling, chosen = one_after_another(1)
+    late = tuple(replace(job, arrival=2) for job in scheduling.jobs)
+    Course.of(replace(scheduling, jobs=late), replace(chosen, slots=(Slot((), ()),) * 2 + chosen.slots)).check()
+
+
 def test_a_units_slots_are_those_that_its_jobs_share() -> None:
     scheduling, chosen = one_after_another(1)
     units = tuple(replace(unit, aggregator_slots=64) for unit in scheduling.center.units)

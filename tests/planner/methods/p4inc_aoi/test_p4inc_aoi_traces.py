@@ -111,7 +111,10 @@ OWN = "arrival_s,workers,gradient_bytes\n"
     [
         ("arrival_s,workers\n1,2\n", "line 1: columns arrival_s, workers: the kit's trace lacks gradient_bytes"),
         ("arrival_s,workers,gradient_bytes,colour\n1,2,3,4\n", "line 1: column 'colour' is not a column"),
-        ("arrival_s,workers,gradient_bytes,workers\n1,2,3,4\n", "line 1: column 'workers' is there twice"),
+        (
+            "arrival_s,workers,gradient_bytes,workers\n1,2,3,4\n",
+            "line 1: column 'workers' is there 2 times: remove all but one",
+        ),
         (OWN + "0,2,4\n0,two,4\n", "line 3, column workers: 'two': a whole number from 1"),
         (OWN + "0,0,4\n", "line 2, column workers: '0'"),
         (OWN + "nan,2,4\n", "line 2, column arrival_s: 'nan': a number from 0"),
@@ -125,6 +128,8 @@ OWN = "arrival_s,workers,gradient_bytes\n"
         (OWN + f"0,2,{'x' * 200_000}\n", "column gradient_bytes: 'x{40}…'"),
         (OWN + f"0,2,{'x' * 2_000_000}\n", "line 2: field larger than field limit"),
         (OWN, "no job"),
+        (OWN.replace(",", ";"), "it is one; commas are expected"),
+        (HELIOS.replace("user", "vc"), "line 1: column 'vc' is there 2 times: remove all but one"),
         ("", "line 1: columns .none."),
         (HELIOS.replace("5,ub", "7,ub"), "line 3, column job_id: '7': it is in line 2 too"),
         (HELIOS.replace("18:41:00,2020", "18:61:00,2020"), "line 3, column submit_time: '2020-06-09 18:61:00': a time"),
@@ -149,6 +154,14 @@ def test_every_fault_of_a_trace_has_a_line_up_to_a_number(tmp_path: Path) -> Non
         "column workers", 21, "… and 12 more faults",
     ]  # fmt: skip
     assert "line 2, column gradient_bytes" in lines[1]
+
+
+def test_faults_are_listed_in_the_order_of_the_lines(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(OWN + "0,x,4\n0,2\n")
+    with pytest.raises(InputError) as refused:
+        read_trace(path)
+    assert [line.split(" line ")[1][0] for line in str(refused.value).splitlines()] == ["2", "3"]
 
 
 @pytest.mark.parametrize(
