@@ -37,7 +37,7 @@ from inakit.planner.methods.p4inc_aoi.optical_network import (
     segments,
 )
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
-from inakit.planner.methods.p4inc_aoi.schedule import Schedule, Slot
+from inakit.planner.methods.p4inc_aoi.schedule import Schedule, Slot, UnitPair, pair, traffic_bps
 from inakit.planner.methods.p4inc_aoi.schedule import check as check_schedule
 from inakit.planner.prepared import Prepared
 from inakit.switch.circuit_switch import CircuitSwitch
@@ -130,6 +130,19 @@ class CourseOutcome:
     behind_s: float
 
 
+@dataclass(frozen=True)
+class CircuitFault:
+    """The circuit that fails: in a slot, `after_s` after the slot's start, it is dark for `lasting_s` seconds.
+
+    It is one between the two units that exchange most in the slot. The schedule does not change: jobs send again what
+    is lost, and the next slots wait for those that are late.
+    """
+
+    slot: int
+    after_s: float
+    lasting_s: float
+
+
 class Conductor(Interference):
     """Steps a run through the slots of a course, which begins with the `circuits` of the interconnect."""
 
@@ -137,8 +150,12 @@ class Conductor(Interference):
     circuits: CircuitSwitch
     beside: Beside
 
-    def __init__(self, course: Course, tables: CircuitEntries, circuits: frozenset[Circuit]) -> None:
-        self.course, self.tables, self.wanted = course, tables, circuits
+    def __init__(
+        self, course: Course, tables: CircuitEntries, circuits: frozenset[Circuit], fault: CircuitFault | None = None
+    ) -> None:
+        self.course, self.tables, self.wanted, self.fault = course, tables, circuits, fault
+        self.failed: frozenset[Circuit] = frozenset()
+        self.fault_at = inf
         self.slots = course.schedule.slots
         self.index = {job.number: index for index, job in enumerate(course.problem.jobs)}
         self.slot, self.next_at, self.behind_s = -1, 0.0, 0.0
@@ -147,6 +164,7 @@ class Conductor(Interference):
         self.holder = self.starting(0)
         self.changes: list[tuple[float, frozenset[Circuit]]] = []
         self._change: Future[None] | None = None
+        self._repair: Future[None] | None = None
         self._starts: list[tuple[Event, JobState]] = []
 
     def entries(self, prepared: Prepared, installed: Entries) -> Entries:
@@ -163,7 +181,7 @@ class Conductor(Interference):
     def acting(self, scene: Scene) -> Iterator[Conductor]:
         """Step the run through its slots. Then raise the error of a failed reconfiguration, or count lost packets."""
         assert scene.network.circuits is not None
-        own = Conductor(self.course, self.tables, self.wanted)
+        own = Conductor(self.course, self.tables, self.wanted, self.fault)
         own.scene, own.circuits = scene, scene.network.circuits
         with scene.network.beside() as own.beside:
             yield own
@@ -172,8 +190,9 @@ class Conductor(Interference):
 
     def raise_failures(self) -> None:
         """Raise the error of a reconfiguration that has failed. Ignore one in progress."""
-        if self._change is not None and self._change.done():
-            self._change.result()
+        for each in (self._change, self._repair):
+            if each is not None and each.done():
+                each.result()
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
         """Give every stream its job's highest rate of all slots, and the fragments in flight that this rate needs."""
@@ -202,13 +221,18 @@ class Conductor(Interference):
                 self.next_at += self.course.scheduling.center.slot_s
                 self.begin(loop, self.slots[self.slot])
                 self.changes.append((now - loop.started_at, self.wanted))
+                if self.fault is not None and self.fault.slot == self.slot:
+                    self.fault_at = now + self.fault.after_s
+        if self.fault is not None and now >= self.fault_at:
+            self.fault_at = inf
+            self.fail(self.fault.lasting_s)
         self.start(now)
 
     def next_due(self, _loop: ClosedLoop) -> float:
         """The time at which the next slot begins, or is found to be late, up to rounding."""
         if self.slot < 0 or self._starts:
             return -inf
-        return self.next_at if self.slot + 1 < len(self.slots) else inf
+        return min(self.fault_at, self.next_at if self.slot + 1 < len(self.slots) else inf)
 
     # -- slots
 
@@ -242,14 +266,34 @@ class Conductor(Interference):
             for jobs in ({*before.values()} & after, after):  # who gets a segment gets it after its last holder
                 self.enter(wanted, rates, jobs)
             entered.set()
-            self.connections += self.circuits.darken(wanted)
+            self.connections += self.circuits.darken(wanted) - len(self.failed & wanted)
 
         dark_s = self.circuits.interconnect.reconfiguration_s
-        self._change = self.beside.during(change, dark_s, lambda: self.circuits.light(wanted))
+        self._change = self.beside.during(change, dark_s, lambda: self.circuits.light(wanted - self.failed))
         for index, fps in self.rates_fps(slot):
             loop.layout.streams.rate_fps[loop.layout.streams_of(index)] = fps
         spans = self.course.schedule.spans.items()
         self._starts += [(entered, loop.jobs[self.index[job]]) for job, (first, _) in spans if first == self.slot]
+
+    def fail(self, lasting_s: float) -> None:
+        """Make a circuit of the slot's busiest pair of units dark, and light it again if it is still wanted."""
+        loads: Counter[UnitPair] = Counter()
+        for (_, unit, server), bps in traffic_bps(
+            self.course.scheduling, self.course.schedule, self.slots[self.slot]
+        ).items():
+            loads[pair(unit, server)] += round(bps)
+        busiest = max(loads, key=lambda units: (loads[units], units))
+        failed = frozenset({min(each for each in self.wanted if pair(each[0][0], each[1][0]) == busiest)})
+
+        def darken() -> None:
+            self.failed = failed
+            self.circuits.darken(self.circuits.circuits - failed)
+
+        def mend() -> None:
+            self.failed = frozenset()
+            self.circuits.light(failed & self.wanted)
+
+        self._repair = self.beside.during(darken, lasting_s, mend)
 
     def start(self, now: float) -> None:
         """Start the slot's new jobs once the units have their entries, even if the circuits are still dark."""
@@ -291,11 +335,17 @@ class Conductor(Interference):
 
 
 def run_course(
-    course: Course, world: World, folder: Path, progress: Progress, queue_packets: int | None = None
+    course: Course,
+    world: World,
+    folder: Path,
+    progress: Progress,
+    queue_packets: int | None = None,
+    fault: CircuitFault | None = None,
 ) -> CourseOutcome:
     """Run a course on a new network in a world with circuit switches. Raises `InakitError`.
 
-    `queue_packets` is the length of the queue before every link; None selects the world's default.
+    `queue_packets` is the length of the queue before every link; None selects the world's default. A `fault` is in a
+    slot in which units exchange packets.
     """
     fabric = course.problem.fabric
     panel = interconnect_of(course.scheduling.center, fabric)
@@ -309,7 +359,7 @@ def run_course(
         folder=folder,
         interconnect=panel,
         queue_packets=queue_packets,
-        interferences=(Conductor(course, tables, panel.circuits),),
+        interferences=(Conductor(course, tables, panel.circuits, fault),),
         observation=AUTO.of(world, prepared),
     )
     outcome = run_plan(run, world, stage=lambda _: nullcontext(progress))

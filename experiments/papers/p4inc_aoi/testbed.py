@@ -35,7 +35,7 @@ from inakit.experiments.papers.p4inc_aoi.setting import (
     STEP_BPS,
 )
 from inakit.experiments.report.method_styles import categories
-from inakit.experiments.run.circuit_schedule import Course, CourseOutcome, run_course
+from inakit.experiments.run.circuit_schedule import CircuitFault, Course, CourseOutcome, run_course
 from inakit.experiments.run.console import NARROW, names
 from inakit.experiments.run.console import figures as numbers
 from inakit.experiments.run.outcome import Outcome
@@ -45,7 +45,7 @@ from inakit.experiments.worlds.world import World
 from inakit.planner.methods.p4inc_aoi.job_traces import UPDATE_BYTES_PER_S, arrivals
 from inakit.planner.methods.p4inc_aoi.optical_network import scaled
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
-from inakit.planner.methods.p4inc_aoi.schedule import Schedule, ScheduleFigures, figures
+from inakit.planner.methods.p4inc_aoi.schedule import Schedule, ScheduleFigures, figures, traffic_bps
 from inakit.planner.registry import find_scheduler
 from inakit.topo.fabric.fabric import QUEUE_PACKETS
 from inakit.traffic.closed_loop import Progress
@@ -293,19 +293,33 @@ class Testbed:
         self.planned[scenario] = figures(self.scheduling, schedule)
         return schedule
 
-    def emulated_run(self, scenario: str) -> EmulatedRun:
-        """The run that executes a scenario's schedule at the scale."""
+    def emulated_run(self, scenario: str, lasting_s: float | None = None) -> EmulatedRun:
+        """The run that executes a scenario's schedule at the scale.
+
+        With `lasting_s`, a circuit is dark for this time in the slot in which units exchange most.
+        """
         smaller, schedule = scaled(self.scheduling, self.plan(scenario), self.scale)
         course = Course.of(smaller, schedule)
         setting = {"scale": self.scale, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
+        name, fault = scenario, None
+        if lasting_s is not None:
+            name = f"{scenario}-{lasting_s:g}"
+            exchanged = [sum(traffic_bps(smaller, schedule, slot).values()) for slot in schedule.slots]
+            if max(exchanged) > 0:  # else no job uses a circuit, and none can fail
+                fault = CircuitFault(exchanged.index(max(exchanged)), FAULT_AFTER_S, lasting_s)
+                setting["fault"] = asdict(fault)
         queue = round(QUEUE_PACKETS * max(1.0, self.scale / SCALE))
         return EmulatedRun(
-            scenario, course.problem, course.plan, setting, queue_packets=queue, emulate=partial(self.run, course)
+            name, course.problem, course.plan, setting, queue_packets=queue, emulate=partial(self.run, course, fault)
         )
 
-    def run(self, course: Course, asked: EmulatedRun, world: World, folder: RunFolder, progress: Progress) -> Outcome:
+    def run(
+        self, course: Course, fault: CircuitFault | None, asked: EmulatedRun, world: World, folder: RunFolder,
+        progress: Progress,
+    ) -> Outcome:  # fmt: skip
         """Execute the schedule of one run, and store the measured values in `ran`."""
-        self.ran[asked.name] = run_course(course, world, folder.path / asked.name, progress, asked.queue_packets)
+        own = folder.path / asked.name
+        self.ran[asked.name] = run_course(course, world, own, progress, asked.queue_packets, fault)
         return self.ran[asked.name].outcome
 
     def row(self, scenario: str) -> ScenarioRow:
@@ -383,4 +397,51 @@ def show(testbed: Testbed, request: Request, done: EmulatedRuns) -> Iterator[Par
     yield list(claims(rows))
 
 
-FIGURES = {"fig7-emulated": run}
+# -- A circuit that fails in a slot (ours).
+
+FAULT_AFTER_S, FAULTS_S, QUICK_FAULTS_S = 0.1, (0.0, 0.1, 0.5, 2.0), (0.0, 0.5)
+FAILING = ("noINC-TW", "INC-TW")
+
+
+def run_faults(console: Console, request: Request) -> str:
+    """Run TW's schedules while a circuit is dark for some time: the total JCT, and whether sums stay exact."""
+    testbed = Testbed.of(QUICK_JOBS if request.quick else JOBS, SEED, SCALE if request.scale is None else request.scale)
+    lasting = QUICK_FAULTS_S if request.quick else FAULTS_S
+    figure = EmulatedFigure(
+        "p4inc-aoi-fault", lambda _: [testbed.emulated_run(name, each) for name in FAILING for each in lasting],
+        partial(show_faults, testbed, lasting),
+        lambda done, said: Verdict.WRONG if done.verdict == VALID and not all(s.holds for s in said) else done.verdict,
+        COMPARES_SCHEDULERS,
+    )  # fmt: skip
+    return figure(console, request)
+
+
+def show_faults(testbed: Testbed, lasting: Sequence[float], _: Request, done: EmulatedRuns) -> Iterator[Part]:
+    """By scheme and time for which the circuit is dark: total JCT, waits of slots, packets lost and sent again."""
+    cells = []
+    for name in FAILING:
+        for each in lasting:
+            ran = testbed.ran[f"{name}-{each:g}"]
+            measured = ran.outcome.measured
+            cells.append(
+                (name, each, sum(ran.jct_s.values()), ran.behind_s, ran.lost, measured.retransmissions, measured.exact)
+            )
+    columns = ("scheme", "dark (s)", "total JCT (s)", "slots late (s)", "lost", "sent again", "exact")
+    yield Rows("faults.csv", columns, cells)
+    unused = {run.name for run in done.runs if "fault" not in run.setting}
+    table = Table(*names(columns[0]), *numbers(*columns[1:6]), title="a circuit fails in the busiest slot", **NARROW)
+    for scheme, each, jct, behind_s, lost, again, _exact in cells:
+        dark = "no circuit" if f"{scheme}-{each:g}" in unused else f"{each:g}"
+        table.add_row(scheme, dark, f"{jct:.2f}", f"{behind_s:.2f}", f"{lost:,}", f"{again:,}")
+    yield table
+    yield Picture([faults_panel(lasting, {name: [row[2] for row in cells if row[0] == name] for name in FAILING})])
+    yield [statements.is_below("runs with inexact sums, failed circuits included", sum(not row[6] for row in cells), 0)]
+
+
+def faults_panel(lasting: Sequence[float], jct_s: Mapping[str, Sequence[float]]) -> Panel:
+    """Bars of the total JCT by the time for which the circuit is dark."""
+    series = {name: [exact(value) for value in own] for name, own in jct_s.items()}
+    return Panel(BARS, [f"{each:g} s" for each in lasting], series, "circuit dark", "total JCT (s)", "a circuit fails")
+
+
+FIGURES = {"fig7-emulated": run, "fault": run_faults}

@@ -141,6 +141,23 @@ def test_in_virtual_time_a_schedule_is_the_same_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.compiler
+@pytest.mark.parametrize("lasting_s", [0.1, 0.7])
+def test_a_circuit_that_fails_costs_its_jobs_time_and_no_sum(lasting_s: float, tmp_path: Path) -> None:
+    """Job 1 sends to its PS in the first slot, over one circuit; 0.7 s later the second slot has come."""
+    from inakit.experiments.run.circuit_schedule import CircuitFault, Course, run_course  # noqa: PLC0415
+    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
+
+    course, world = Course.of(SCHEDULING, SCHEDULE), find_world("virtual")
+    usual = run_course(course, world, tmp_path / "usual", lambda _: None)
+    failed = run_course(course, world, tmp_path / "failed", lambda _: None, fault=CircuitFault(0, 0.05, lasting_s))
+    assert failed.outcome.measured.exact
+    assert failed.connections == usual.connections, "a repair is no reconfiguration"
+    assert failed.lost > usual.lost
+    assert usual.jct_s[1] < failed.jct_s[1] < usual.jct_s[1] + lasting_s + 0.3
+    assert failed.jct_s[2] == pytest.approx(usual.jct_s[2], 0.01), "job 2 is inside a unit"
+
+
+@pytest.mark.compiler
 @pytest.mark.long
 def test_in_virtual_time_half_the_step_changes_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from inakit.experiments.run import dilation  # noqa: PLC0415

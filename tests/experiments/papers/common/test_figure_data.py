@@ -216,6 +216,7 @@ def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, lis
     from inakit.experiments.papers.p4inc_aoi.testbed import (  # noqa: PLC0415
         ScenarioRow,
         Totals,
+        faults_panel,
         panels,
         reductions_panel,
     )
@@ -227,6 +228,7 @@ def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, lis
     rows = [ScenarioRow(name, each, each, 0, 0, 0.0, exact=True, verdict="VALID") for name, each in totals.items()]
     saved_as(tmp_path / "testbed", panels(rows), saved)
     saved_as(tmp_path / "reductions", [reductions_panel({"planned, 20 draws": totals})], saved)
+    saved_as(tmp_path / "fault", [faults_panel((0.0, 0.5), {"noINC-TW": [8.0, 9.0], "INC-TW": [4.0, 4.2]})], saved)
 
 
 def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
