@@ -131,9 +131,10 @@ def schedule(
         raise InputError("--scheduler: give at least one name; `inakit planners` lists them")
     factor = parse_scale(scale)
     world = None if switch == NO_WORLD else find_world(switch)
+    options = SolverOptions(seed=seed, time_limit_s=time_limit)
     found = [
-        Scheduled.of(problem, each.schedule(problem, SolverOptions(seed=seed, time_limit_s=time_limit)), name)
-        for name, each in chosen.items()
+        Scheduled(name, problem, made, figures_of(problem, made))
+        for name, made in ((name, each.schedule(problem, options)) for name, each in chosen.items())
     ]
     if world is not None:
         found = [each.run(world, factor, output, console, quiet=json) for each in found]
@@ -165,7 +166,7 @@ def read_problem(center: Path, trace: Path | None, reading: TraceReading) -> tup
             return ending(Scheduling(found.center, found.jobs, found.horizon)), []
     if found.jobs:
         raise InputError(f"{center}: it has jobs, and so has --trace {trace}: remove those of one")
-    if not any(unit.gpus * unit.servers for unit in found.center.units):
+    if not any(unit.most_workers for unit in found.center.units):
         raise InputError(f"{center}: no unit has a server with a GPU for a worker: raise servers or gpus")
     read = read_trace(trace, reading)
     notes = [f"{trace.name} is a trace of {read.name}: {jobs_text(len(read.requests))}"]
@@ -216,10 +217,6 @@ class Scheduled:
     figures: ScheduleFigures
     ran: CourseOutcome | None = None
 
-    @staticmethod
-    def of(problem: Scheduling, schedule: Schedule, name: str) -> Scheduled:
-        return Scheduled(name, problem, schedule, figures_of(problem, schedule))
-
     def run(self, world: World, factor: float, output: Path | None, console: Console, quiet: bool) -> Scheduled:
         """Run the schedule by packets, with rates and sizes times `factor`; times stay the same."""
         course = Course.of(*scaled(with_a_host_for_each_gpu(self.problem), self.schedule, factor))
@@ -241,13 +238,6 @@ class Scheduled:
         """The mean time from a job's arrival to its first slot."""
         slot_s, spans = self.problem.center.slot_s, self.schedule.spans
         return fmean((spans[job.number][0] - job.arrival) * slot_s for job in self.problem.jobs)
-
-    @property
-    def ratio(self) -> float | None:
-        """The measured sum of all completion times over the planned one."""
-        if self.ran is None:
-            return None
-        return sum(self.ran.jct_s.values()) / sum(self.figures.jct_s.values())
 
     def as_json(self, color: str) -> dict[str, Any]:
         """The figures, the jobs and the circuits."""
@@ -335,7 +325,7 @@ def document_of(problem: Scheduling, found: Sequence[Scheduled], notes: Sequence
     return {
         "source": source,
         "notes": list(notes),
-        "units": {unit.name: unit.servers * unit.gpus for unit in center.units},
+        "units": {unit.name: unit.most_workers for unit in center.units},
         "slot_s": center.slot_s,
         "port_bps": center.port_bps,
         "reconfiguration_s": center.reconfiguration_s,
@@ -358,26 +348,14 @@ def table_of(found: Sequence[Scheduled]) -> Table:
         cells = []
         if each.ran is not None:
             exact = "yes" if each.ran.outcome.measured.exact is True else "no"
-            cells = [
-                f"{fmean(each.ran.jct_s.values()):.2f}",
-                f"{each.ratio:.4f}",
-                exact,
-                styled(each.ran.outcome.verdict),
-            ]
+            jct_s = fmean(each.ran.jct_s.values())
+            cells = [f"{jct_s:.2f}", f"{jct_s / each.mean_jct_s:.4f}", exact, styled(each.ran.outcome.verdict)]
         table.add_row(each.name, *planned, *cells)
     return table
 
 
 JOB_COLUMNS = (
-    "job",
-    "workers",
-    "server",
-    "inc",
-    "arrival_s",
-    "start_s",
-    "end_s",
-    "jct_s",
-    "rate_bps",
+    *("job", "workers", "server", "inc", "arrival_s", "start_s", "end_s", "jct_s", "rate_bps"),
     "measured_jct_s",
 )
 CIRCUIT_COLUMNS = ("a", "b", "ports", "from_s", "until_s", "dark_s", "used")

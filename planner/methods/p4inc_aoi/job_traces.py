@@ -125,19 +125,19 @@ def place(
     draws: np.random.Generator,
     free_servers: int | None,
 ) -> tuple[PlacedJob, ...]:
-    """Assign units to jobs: as many workers as possible in a unit drawn at random, the rest in another; the PS in any.
+    """Assign units to jobs: as many workers as possible in a unit drawn at random, the rest in the next; the PS in any.
 
     The first unit has 1 to `free_servers` servers for a job, or for None all of them. A unit drawn for the PS that has
     no server left for it is replaced by the next one. Raises `InputError` for jobs larger than the data centre, a line
     for each, and for jobs that arrive too late.
     """
     found, faults = [], []
+    most = sum(unit.most_workers for unit in center.units)
     for number, request in enumerate(requests, start=1):
         name = f"job {number}, which arrives at {request.arrival_s:g} s"
-        if request.workers > sum(unit.servers * unit.gpus for unit in center.units):
-            total = sum(unit.servers * unit.gpus for unit in center.units)
+        if request.workers > most:
             faults.append(
-                f"{name}: {request.workers} workers, constraint 'servers': at most {total}, the GPUs of all units, are "
+                f"{name}: {request.workers} workers, constraint 'servers': at most {most}, the GPUs of all units, are "
                 "expected; enlarge the units or omit the job"
             )
             continue
@@ -166,7 +166,7 @@ def spread(workers: int, center: DataCenter, draws: np.random.Generator, free_se
         free = workers
         if free_servers is not None and number == 1:
             free = int(draws.integers(1, free_servers + 1)) * unit.gpus
-        taken = min(left, unit.servers * unit.gpus, free)
+        taken = min(left, unit.most_workers, free)
         if taken:
             found[unit.name] = taken
             left -= taken
@@ -248,10 +248,11 @@ class Row:
         return value
 
     def time(self, column: str) -> float:
-        """The time in a column, in s: a date with a time, or a number of seconds."""
+        """The time in a column, in s: a date with a time, which is UTC's without an offset, or a number of seconds."""
         text = self.cells[column].strip()
         try:
-            return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+            found = datetime.fromisoformat(text)
+            return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
         except ValueError:
             pass
         try:

@@ -47,6 +47,11 @@ class Unit:
         return self.servers * self.server_places
 
     @property
+    def most_workers(self) -> int:
+        """The most workers at a time: one on each GPU."""
+        return self.servers * self.gpus
+
+    @property
     def server_places(self) -> int:
         """The parts of a server, all of which a PS takes: one for each GPU."""
         return max(1, self.gpus)
@@ -217,10 +222,10 @@ def check_job(center: DataCenter, job: PlacedJob) -> None:
         if unit not in center.index:
             raise InputError(f"{name}: unit '{unit}' is not in the data centre: choose from {', '.join(center.index)}")
     for unit, workers in job.workers.items():
-        gpus = center.unit(unit).servers * center.unit(unit).gpus
-        if not 1 <= workers <= gpus:
+        most = center.unit(unit).most_workers
+        if not 1 <= workers <= most:
             raise InputError(
-                f"{name}: {workers} workers in unit '{unit}', constraint 'servers': 1 to {gpus} are expected, "
+                f"{name}: {workers} workers in unit '{unit}', constraint 'servers': 1 to {most} are expected, "
                 "each on a GPU"
             )
     if not job.workers:

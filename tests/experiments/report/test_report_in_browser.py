@@ -310,6 +310,7 @@ def test_schedules_are_shown(browser: Browser, tmp_path: Path) -> None:
     assert len(browser.all("#gantt rect.waiting")) > 1
     assert len(browser.all("#gantt rect.lit")) > 1
     assert len(browser.all("#jobs tbody tr")) == 2 * 12
+    assert {"0 s"} <= {*browser.texts("#jobs td")} and "0 ns" not in browser.find("#jobs").text
     nothing_wrong(browser)
 
 

@@ -239,3 +239,25 @@ def test_a_run_without_anything_to_plan_anew_for_is_refused(
         )  # fmt: skip
     assert answer.code == 2
     assert message in " ".join(answer.error.split())
+
+
+@pytest.mark.compiler
+def test_routes_are_not_planned_anew_behind_a_panel(tmp_path: Path) -> None:
+    (tmp_path / "fabric.yml").write_text("""\
+name: panel
+hosts: [h1, h2, h3, h4]
+switches: {leaf1: {tier: 1}, leaf2: {tier: 1}}
+links:
+  - {a: h1, b: leaf1, capacity: 20M}
+  - {a: h2, b: leaf1, capacity: 20M}
+  - {a: h3, b: leaf2, capacity: 20M}
+  - {a: h4, b: leaf2, capacity: 20M}
+  - {a: leaf1, b: leaf2, capacity: 20M, optical: true}
+""")
+    (tmp_path / "faults.yml").write_text("version: 1\nbackground: [{from: h1, to: h4, rate: 3M}]")
+    answer = inakit(
+        "emulate", "--topo", "fabric.yml", "--planners", "inart", "--replan", "--faults", "faults.yml",
+        "--workers", "2", "--switch", "virtual", "--patch-panel", at=tmp_path,
+    )  # fmt: skip
+    assert answer.code == 2
+    assert "counters of links, which are others behind a panel: remove --patch-panel" in answer.error

@@ -156,6 +156,12 @@ def test_every_fault_of_a_trace_has_a_line_up_to_a_number(tmp_path: Path) -> Non
     assert "line 2, column gradient_bytes" in lines[1]
 
 
+def test_a_time_with_an_offset_is_that_of_its_zone(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(HELIOS.replace("18:41:30,2020", "20:41:30+02:00,2020"))
+    assert [request.arrival_s for request in read_trace(path).requests] == [0.0, 30.0]
+
+
 def test_faults_are_listed_in_the_order_of_the_lines(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text(OWN + "0,x,4\n0,2\n")
