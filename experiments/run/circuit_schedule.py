@@ -93,11 +93,8 @@ class Course:
 
         Jobs of one slot have segments of their own; jobs that run one after another can have the same.
         """
-        check_schedule(self.scheduling, self.schedule)
-        spans = self.schedule.spans
-        together = {frozenset(job for job in spans if spans[job][0] <= slot <= spans[job][1])
-                    for slot in range(len(self.schedule.slots))}  # fmt: skip
-        for running in together - {frozenset()}:
+        check_schedule(self.scheduling, self.schedule)  # a job transfers in every slot from its first to its last
+        for running in {frozenset(slot.rates_bps) for slot in self.schedule.slots} - {frozenset()}:
             jobs = tuple(job for job in self.problem.jobs if job.number in running)
             trees = tuple(planned for planned in self.plan.trees if planned.job in running)
             check(replace(self.problem, jobs=jobs), replace(self.plan, trees=trees))

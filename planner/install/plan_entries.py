@@ -115,7 +115,8 @@ def check_limits(fabric: Fabric, plan: Plan, slots: int = SLOTS_PER_PIPELINE) ->
     for switch in fabric.switches:
         if max(switch.ports, default=0) >= PORTS:
             raise PlanError(
-                f"switch '{switch.name}' has port {max(switch.ports)}: the P4 program takes ports 0 to {PORTS - 1}"
+                f"switch '{switch.name}' has port {max(switch.ports)}: the P4 program takes ports 0 to {PORTS - 1}; "
+                "give the switch fewer hosts and links"
             )
 
 

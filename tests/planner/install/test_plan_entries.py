@@ -333,7 +333,7 @@ def test_ports_beyond_the_programs_are_refused() -> None:
     switches = tuple(replace(s, pipelines=(tuple(map(renumber, s.ports)),)) for s in small.switches)
     links = tuple(replace(link, a_port=renumber(link.a_port), b_port=renumber(link.b_port)) for link in small.links)
     problem = first_is_server(replace(small, switches=switches, links=links))
-    with pytest.raises(PlanError, match="has port 515: the P4 program takes ports 0 to 511"):
+    with pytest.raises(PlanError, match="has port 515: the P4 program takes ports 0 to 511; give the switch fewer"):
         entries(problem, METHODS["lbmm"].plan(problem))
 
 
