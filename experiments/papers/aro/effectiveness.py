@@ -1,13 +1,19 @@
-"""ARO's Figures 7 to 10 (effectiveness): rates of ARO and the baselines for one task, one job and several jobs."""
+"""ARO's Figures 7 to 10 (effectiveness): rates of ARO and the baselines for one task, one job and several jobs.
+
+Two more figures are made from them. `studies` has ARO's throughput over each baseline's in all studies, as section IV-C
+and the abstract state it; `readings` compares the two ways to count the leaves of parameter servers (PSs).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean, pstdev
 
 from inakit.experiments.papers.aro.setting import (
+    AMONG,
+    BESIDE,
     EXACT,
     MJMT,
     SJMT,
@@ -19,15 +25,19 @@ from inakit.experiments.papers.aro.setting import (
     lines,
     points,
 )
-from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import BARS, VIOLINS, Printed
+from inakit.experiments.papers.common.claims import read_ledger
+from inakit.experiments.papers.common.drawing import BARS, LINES, VIOLINS, Panel, Place, Printed
+from inakit.experiments.papers.common.estimates import Estimate, Series, means
 from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, Picture
 from inakit.experiments.papers.common.figure_registry import Request
-from inakit.experiments.papers.common.statements import Curves, Statement, beside_paper
+from inakit.experiments.papers.common.statements import Statement, beside_paper, mean, ratio, value_table
 
+LEDGER = read_ledger("aro")
 BASELINES = ("RANDOM", "GRID", "AggTree")
-GROWING = (EXACT, "RANDOM", "AggTree")
+ALL = (EXACT, "ARO-ACC", *BASELINES)
 RATE = gbps("least_bps", "throughput (Gbit/s)")
+JOBS_RATE = gbps("least_job_bps", "least job's throughput (Gbit/s)")
+"""A job's throughput is the sum of its tasks' rates (section IV-A); with several jobs the least one counts."""
 
 SHARES = [replace(SJST, share=percent / 100) for percent in range(10, 80, 10)]
 SIZES = [replace(SJST, workers=workers) for workers in (100, 200, 300, 400)]
@@ -41,6 +51,7 @@ OTHER_READINGS = ("GRID, one link", "AggTree, balanced")
 
 PRINTED_GBPS = {EXACT: 26.33, "ARO-ACC": 26.33 * (1 - 0.064), "RANDOM": 7.92, "GRID": 1.75, "AggTree": 8.76}
 """The rates of Figure 7a; ARO-ACC's follows from the text, which states that it is within 6.4 % of ARO's."""
+COMPARES_BASELINES = "it compares the paper's schemes with ARO"
 FULL_AT_FOUR: Printed = {name: {"1J4T": 100.0} for name in (EXACT, "ARO-ACC")}
 """The totals of Figure 9b with one job of four tasks, where the workers' own links are full."""
 
@@ -74,45 +85,47 @@ def fig7(found: Findings) -> Iterator[Part]:
     yield found.table(by_share)
     yield found.table(by_size)
     yield Picture([found.panel(chart) for chart in (default, by_share, by_size)])
-    yield [*said_of_default(found.curves(default)), *said_of_lines(found, by_share, by_size)]
+    yield "GRID's program lets 100 gradients into a PS, which was fitted to 7a; its other reading has one link there"
+    yield [*said_of_default(found.series(default)), *said_of_lines(found, by_share, by_size)]
 
 
-def said_of_default(rates: Curves) -> Iterator[Statement]:
-    """The text's sentences about Figure 7a."""
-    (best,), (accelerated,) = rates[EXACT], rates["ARO-ACC"]
-    printed = sorted(PRINTED_GBPS, key=PRINTED_GBPS.__getitem__, reverse=True)
-    yield from statements.in_order("7a", printed, rates, ["default"])
-    for name, paper in (("RANDOM", 3.3), ("GRID", 15), ("AggTree", 3)):
-        yield statements.is_about(f"7a: ARO is about {paper} times {name}", best / rates[name][0], paper)
-    yield statements.is_below("7a: ARO-ACC loses less than 7 %", 1 - accelerated / best, 0.07)
+def said_of_default(rates: Series) -> Iterator[Statement]:
+    """The claims about Figure 7a."""
+    best = rates[EXACT][0]
+    for name in (EXACT, *BASELINES):
+        yield LEDGER.judge(f"fig7a-{name.lower()}", rates[name][0])
+    for name in BASELINES:
+        yield LEDGER.judge(f"fig7a-over-{name.lower()}", ratio(best, rates[name][0]))
+    yield LEDGER.judge("fig7a-acc-loss", lost(rates)[0])
+    yield LEDGER.judge("fig7a-order", {name: rates[name] for name in (EXACT, "ARO-ACC", "AggTree", "RANDOM", "GRID")})
 
 
 def said_of_lines(found: Findings, by_share: Chart, by_size: Chart) -> Iterator[Statement]:
-    """The text's sentences about Figures 7b and 7c."""
-    shares, sizes = found.curves(by_share), found.curves(by_size)
-    percents, paper_lines = [f"{place}%" for place in by_share.places], (EXACT, *BASELINES)
-    for where, curves, places in (("7b", shares, percents), ("7c", sizes, by_size.places)):
-        yield statements.is_highest(where, EXACT, BASELINES, curves, places)
-        yield statements.is_lowest(where, "GRID", GROWING, curves, places)
-    yield from (statements.rises(f"7b: {name} rises with INA switches", shares[name]) for name in GROWING)
-    yield statements.is_level("7b: GRID hardly changes", shares["GRID"])
-    first, last = (1 - shares["ARO-ACC"][at] / shares[EXACT][at] for at in (0, -1))
-    yield statements.is_below(f"7b: ARO-ACC loses less with more of them (first {first:.3f})", last, first)
-    yield from (statements.falls(f"7c: {name} falls with workers", sizes[name]) for name in paper_lines)
-    at_once = [float(workers) * rate for workers, rate in zip(by_size.places, sizes["GRID"], strict=True)]
-    yield statements.is_level("7c: GRID falls in inverse proportion: rate x workers", at_once)
-    kept = sizes[EXACT][-1] / sizes[EXACT][0]
-    yield statements.is_above("7c: ARO falls less: with 4 times the workers it keeps over 1/4", kept, 0.25)
-    both = {name: [*shares[name], *sizes[name]] for name in paper_lines}
-    yield ratios(both, "7: ARO is 2.2 to 4.0 times AggTree", "AggTree", 2.2, 4.0)
-    yield ratios(both, "7: 2.8 to 4.1 times RANDOM", "RANDOM", 2.8, 4.1)
-    yield ratios(both, "7: 8.2 to 41.6 times GRID", "GRID", 8.2, 41.6)
+    """The claims about Figures 7b and 7c, and about all of Figure 7."""
+    shares, sizes = found.series(by_share), found.series(by_size)
+    yield LEDGER.judge("fig7b-rises", {name: shares[name] for name in (EXACT, "RANDOM", "AggTree")})
+    yield LEDGER.judge("fig7b-grid-level", shares["GRID"])
+    yield LEDGER.judge("fig7b-acc", lost(shares))
+    yield LEDGER.judge("fig7c-falls", {name: sizes[name] for name in ALL})
+    at_once = [point.map(float(workers).__mul__) for workers, point in zip(by_size.places, sizes["GRID"], strict=True)]
+    yield LEDGER.judge("fig7c-grid-1-over-g", at_once)
+    yield LEDGER.judge("fig7c-aro-less", ratio(sizes[EXACT][-1], sizes[EXACT][0]))
+    over_best = [mean(each) for series in (shares, sizes) for each in over(series, BASELINES)]
+    yield LEDGER.judge("fig7-up-to-4", max(over_best))
+    yield LEDGER.judge("fig7-acc-7", [*lost(shares), *lost(sizes)])
+    yield LEDGER.judge("sjst-aggtree", [*over(shares, ["AggTree"]), *over(sizes, ["AggTree"])])
 
 
-def ratios(curves: Curves, says: str, scheme: str, low: float, high: float) -> Statement:
-    """The statement that ARO's mean rate over a scheme's is between `low` and `high` everywhere."""
-    pairs = zip(curves[EXACT], curves[scheme], strict=True)
-    return statements.spans(says, (best / other for best, other in pairs), low, high)
+def over(rates: Series, others: Iterable[str]) -> list[Estimate]:
+    """At every place, ARO over the best of other schemes."""
+    rivals = (max(points, key=mean) for points in zip(*(rates[name] for name in others), strict=True))
+    return [ratio(best, rival) for best, rival in zip(rates[EXACT], rivals, strict=True)]
+
+
+def lost(rates: Series) -> list[Estimate]:
+    """At every place, the fraction of ARO's rate that ARO-ACC loses."""
+    pairs = zip(rates["ARO-ACC"], rates[EXACT], strict=True)
+    return [ratio(own, best).map(lambda kept: 1 - kept) for own, best in pairs]
 
 
 def fig8_charts(request: Request) -> tuple[Chart, Chart, Chart]:
@@ -130,25 +143,20 @@ def fig8(found: Findings) -> Iterator[Part]:
     flat, by_count, default = fig8_charts(found.request)
     yield found.table(by_count)
     yield Picture([found.panel(flat), found.panel(by_count)])
-    yield list(said_of_pipelines(found.curves(flat), found.curves(default), found.curves(by_count), by_count.places))
-
-
-def said_of_pipelines(flat: Curves, default: Curves, rates: Curves, places: Sequence[object]) -> Iterator[Statement]:
-    """The text's sentences about Figure 8: one pipeline, the default of four, and over their number."""
-    for name in ("GRID", "AggTree"):
-        gain = flat[name][0] / default[name][0]
-        yield statements.is_above(f"8a: {name}, with one pipeline over four", gain, 1.0001)
-    for name in BASELINES:
-        yield statements.is_above(f"8a: ARO is far above {name}", flat[EXACT][0] / flat[name][0], 2)
-    for name in (EXACT, "GRID", "AggTree", "ARO-ACC"):
-        yield statements.falls(f"8b: {name} falls with pipelines", rates[name])
-    yield statements.is_level("8b: RANDOM is independent of pipelines", rates["RANDOM"])
-    yield statements.is_highest("8b", EXACT, BASELINES, rates, places)
+    of_flat, of_four, rates = map(found.series, (flat, default, by_count))
+    yield [
+        *(
+            LEDGER.judge(f"fig8a-{name.lower()}-gains", {"one pipeline": of_flat[name], "four": of_four[name]})
+            for name in ("GRID", "AggTree")
+        ),
+        LEDGER.judge("fig8a-aro-best", {name: of_flat[name] for name in (EXACT, *BASELINES)}),
+        LEDGER.judge("fig8-aro-best", {name: rates[name] for name in (EXACT, *BASELINES)}),
+        LEDGER.judge("fig8b-falls", {name: rates[name] for name in ALL if name != "RANDOM"}),
+        LEDGER.judge("fig8b-random", rates["RANDOM"]),
+    ]
 
 
 PARTS = {"minimum": "least_bps", "total": "total_bps"}
-AGGTREE = {9: (1.8, 2.5), 10: (1.9, 2.3)}
-"""By figure, the range of ARO's total over AggTree's that the text states."""
 
 
 def several_charts(figure: int, request: Request) -> list[Chart]:
@@ -168,22 +176,81 @@ def several(figure: int, found: Findings) -> Iterator[Part]:
     charts = several_charts(figure, found.request)
     yield from map(found.table, charts)
     yield Picture(map(found.panel, charts))
-    yield list(said_of_several(figure, {chart.title: found.curves(chart) for chart in charts}))
+    kinds = map(found.series, (*charts, replace(charts[0], quantity=JOBS_RATE)))
+    yield list(said_of_several(figure, *kinds, quick=found.request.quick))
 
 
-def said_of_several(figure: int, curves: Mapping[str, Curves]) -> Iterator[Statement]:
-    """The text's sentences about the minimum and the total of the tasks' rates in Figure 9 or 10."""
-    for (part, rates), letter, trend, word in zip(
-        curves.items(), "ab", (statements.falls, statements.rises), ("falls", "rises"), strict=True
-    ):
+def said_of_several(figure: int, least: Series, total: Series, jobs: Series, *, quick: bool) -> Iterator[Statement]:
+    """The claims about the minimum and the total of the tasks' rates, and about the least job's throughput.
+
+    Eq. (2) ignores the minimum of one job's tasks, which then depends on the search's time; the quick form judges none.
+    """
+    for part, rates, trend in (("min", least, "falls"), ("total", total, "rises")):
+        if not quick or (figure, part) != (9, "min"):
+            yield LEDGER.judge(f"fig{figure}-{part}-2", over(rates, BASELINES))
+            yield LEDGER.judge(f"fig{figure}-{part}-{trend}", {name: rates[name] for name in (EXACT, "ARO-ACC")})
+        yield LEDGER.judge(f"fig{figure}-{part}-{trend}-baselines", {name: rates[name] for name in BASELINES})
+    yield LEDGER.judge("sjmt-aggtree" if figure == 9 else "mjmt-aggtree", over(jobs, ["AggTree"]))
+    if figure == 9:
+        yield LEDGER.judge("fig9b-full", total[EXACT][-1])
+        yield LEDGER.judge("fig9b-full-acc", total["ARO-ACC"][-1])
+        if not quick:
+            yield LEDGER.judge("fig9a-acc-above", {name: least[name][-1:] for name in ("ARO-ACC", EXACT)})
+
+
+def studies_charts(request: Request) -> list[Chart]:
+    """The throughput of ARO and of the baselines in each study of Figures 7 to 10, whose trials these are."""
+    of_each: dict[str, dict[Place, AroSetting]] = {
+        "7b, INA (%)": {round(100 * setting.share): setting for setting in wanted(SHARES, request)},
+        "7c, workers": {setting.workers: setting for setting in wanted(SIZES, request)},
+        "8, pipelines": {setting.pipelines: setting for setting in wanted(PIPELINES, request)},
+        "9": {setting.label: setting for setting in wanted(TASKS, request)},
+        "10": {setting.label: setting for setting in wanted(JOBS, request)},
+    }
+    own = lines(request, (EXACT, *BASELINES))
+    return [Chart(JOBS_RATE, points(settings), own, title=name) for name, settings in of_each.items()]
+
+
+def studies(found: Findings) -> Iterator[Part]:
+    """ARO over each baseline, study by study, and the claims about all of them."""
+    yield from ratios(found, studies_charts(found.request))
+    every: dict[str, list[Estimate]] = {name: [] for name in BASELINES}
+    for chart in studies_charts(found.request):
         for name in BASELINES:
-            least = min(rate / other for rate, other in zip(rates[EXACT], rates[name], strict=True))
-            yield statements.is_above(f"{figure}{letter}: ARO's {part} is more than twice {name}'s", least, 2)
-        yield trend(f"{figure}{letter}: the {part} {word} with tasks", rates[EXACT])
-    (low, high), total = AGGTREE[figure], curves["total"]
-    yield ratios(total, f"ARO is {low} to {high} times AggTree (total)", "AggTree", low, high)
-    for name in (EXACT, "ARO-ACC") if figure == 9 else ():
-        yield statements.is_about(f"9b: {name} has 100 Gbit/s in all at 1J4T", total[name][-1], 100)
+            every[name] += over(found.series(chart), [name])
+    yield [
+        *(LEDGER.judge(f"all-{name.lower()}", own) for name, own in every.items()),
+        LEDGER.judge("abstract-aggtree", every["AggTree"]),
+    ]
+
+
+def ratios(found: Findings, charts: Iterable[Chart]) -> Iterator[Part]:
+    """A table and a panel of each chart: ARO's throughput over each baseline's."""
+    panels = []
+    for chart in charts:
+        series = {name: over(found.series(chart), [name]) for name in BASELINES}
+        yield value_table(f"ARO over each baseline: {chart.title}", "", chart.places, means(series))
+        kind = BARS if isinstance(chart.places[0], str) else LINES
+        panels.append(Panel(kind, chart.places, series, chart.title, "ARO over the scheme", log="y"))
+    yield Picture(panels)
+
+
+def readings_charts(request: Request) -> list[Chart]:
+    """Figure 7a and all studies of Figures 9 and 10, with the leaves of PSs among and beside the INA switches."""
+    settings = {"7a": SJST} | {setting.label: setting for setting in wanted([*TASKS, *JOBS[1:]], request)}
+    own = lines(request, (EXACT, *BASELINES))
+    return [
+        Chart(JOBS_RATE, points({name: replace(setting, ps_leaves=reading) for name, setting in settings.items()}),
+              own, heading=f"ARO, leaves of PSs {reading} the INA switches (Gbit/s)", title=reading, column="setting")
+        for reading in (AMONG, BESIDE)
+    ]  # fmt: skip
+
+
+def readings(found: Findings) -> Iterator[Part]:
+    """The throughput and the ratios by both readings."""
+    charts = readings_charts(found.request)
+    yield from map(found.table, charts)
+    yield from ratios(found, charts)
 
 
 FIGURES = {
@@ -191,4 +258,6 @@ FIGURES = {
     "fig8": aro_figure("fig8", fig8_charts, fig8),
     "fig9": aro_figure("fig9", partial(several_charts, 9), partial(several, 9)),
     "fig10": aro_figure("fig10", partial(several_charts, 10), partial(several, 10)),
+    "studies": aro_figure("studies", studies_charts, studies, leaves_out=COMPARES_BASELINES),
+    "readings": aro_figure("readings", readings_charts, readings, leaves_out=COMPARES_BASELINES),
 }

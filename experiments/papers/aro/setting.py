@@ -46,11 +46,15 @@ HOSTS_PER_LEAF = 24
 ROUNDING = 1e-9
 
 
+AMONG, BESIDE = "among", "beside"
+
+
 @dataclass(frozen=True)
 class AroSetting:
     """The parameters that the figures vary. `leaves` is also the number of spines, `share` the share of INA switches.
 
-    Every job has `tasks` parameter servers (PSs) and `workers` workers, which no other job uses.
+    Every job has `tasks` parameter servers (PSs) and `workers` workers, which no other job uses. The leaves of PSs have
+    INA. `ps_leaves` tells whether the share counts them: AMONG the INA switches, or BESIDE as many others.
     """
 
     jobs: int = 1
@@ -59,6 +63,7 @@ class AroSetting:
     leaves: int = 24
     share: float = 0.2
     pipelines: int = 4
+    ps_leaves: str = AMONG
 
     @property
     def label(self) -> str:
@@ -71,7 +76,7 @@ class AroSetting:
         return floor(2 * self.leaves * self.share + ROUNDING)
 
     def problem(self, seed: int, gradient_bytes: int = 4 * FRAGMENT.values) -> Problem:
-        """The problem with INA switches and workers drawn by `seed`; leaves of PSs have INA, and count among them.
+        """The problem with INA switches and workers drawn by `seed`.
 
         A gradient has one fragment unless `gradient_bytes` is given.
         """
@@ -80,7 +85,8 @@ class AroSetting:
         servers = [f"h{HOSTS_PER_LEAF * i + 1}" for i in range(self.jobs * self.tasks)]
         homes = [bare.tor_of(server) for server in servers]
         others = [switch.name for switch in bare.switches if switch.name not in homes]
-        fabric = with_ina(bare, [*homes, *draw.sample(others, max(0, self.aggregators - len(homes)))])
+        drawn = self.aggregators - (len(homes) if self.ps_leaves == AMONG else 0)
+        fabric = with_ina(bare, [*homes, *draw.sample(others, min(len(others), max(0, drawn)))])
         hosts = [host.name for host in fabric.hosts if host.name not in servers]
         workers = draw.sample(hosts, self.jobs * self.workers)
         jobs = (
@@ -150,14 +156,19 @@ def planned(name: str, problem: Problem, ask: Ask) -> Found:
 def pruned(name: str, problem: Problem, ask: Ask) -> Found:
     """The rates of the plan of `aro-acc`, `aro-sro` or `aro-app`."""
     options = AcceleratedOptions(ask.seed, time_limit_s=ask.time_limit_s, gap=GAP, levels=ask.levels, alpha=ask.alpha)
-    return timed(lambda: METHODS[name].plan(problem, options))
+    return attempted(name, problem, options)
 
 
 def literal(name: str, problem: Problem, ask: Ask) -> Found:
-    """The rates of the published model's plan, or rates of 0 where the time limit was too short to find one."""
+    """The rates of the published model's plan."""
     options = AcceleratedOptions(
         ask.seed, time_limit_s=ask.time_limit_s, levels=ask.levels, alpha=ask.alpha, model=PRINTED
     )
+    return attempted(name, problem, options)
+
+
+def attempted(name: str, problem: Problem, options: AcceleratedOptions) -> Found:
+    """The rates of a planner's plan, or rates of 0 where the time limit was too short to find one."""
     started = time.monotonic()
     try:
         return timed(lambda: METHODS[name].plan(problem, options))
@@ -240,7 +251,7 @@ def throughputs(setting: AroSetting, rates_bps: RatesBps) -> dict[str, float]:
 
 
 SEEDS = (30, 2)
-QUICK_LIMIT_S = 3.0
+QUICK_LIMIT_S = 10.0
 
 
 def points(settings: Mapping[Any, AroSetting]) -> dict[Place, Trial]:

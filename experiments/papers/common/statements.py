@@ -98,10 +98,10 @@ def mean(point: Point) -> float:
 
 def ratio(above: Point, below: Point) -> Estimate:
     """The ratio of two points, with the interval of paired draws if both have the same number of several draws."""
-    if isinstance(above, Estimate) and isinstance(below, Estimate) and len(above.draws) == len(below.draws) > 1:
-        return ratio_of_means(above.draws, below.draws)
     if mean(below) == 0:
         return exact(1.0 if mean(above) == 0 else inf)
+    if isinstance(above, Estimate) and isinstance(below, Estimate) and len(above.draws) == len(below.draws) > 1:
+        return ratio_of_means(above.draws, below.draws)
     return exact(mean(above) / mean(below))
 
 

@@ -17,6 +17,7 @@ from inakit.experiments.papers.aro.setting import (
     EXACT,
     LEVELS,
     MJMT,
+    SCHEMES,
     SJST,
     AroSetting,
     Ask,
@@ -29,6 +30,7 @@ from inakit.experiments.papers.aro.setting import (
     scheme_of,
 )
 from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.claims import read_ledger
 from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, SweptFigure
 from inakit.experiments.papers.common.figure_registry import FIGURES, Request, find_figure
 from inakit.experiments.papers.common.sweep import Result, Trial
@@ -36,6 +38,7 @@ from inakit.planner.methods.aro.accelerations import PRINTED, SEARCH, Accelerate
 from inakit.planner.methods.aro.leaf_spine import leaf_spine as recognise
 from inakit.planner.methods.aro.task_graphs import tasks_of
 from inakit.planner.registry import METHODS
+from inakit.topo.errors import SolverError
 from inakit.traffic.measure.verdict import Verdict
 
 LITTLE = AroSetting(workers=16, leaves=4, share=0.7)
@@ -78,9 +81,11 @@ LASTING = ("fig10", "fig11")
 )
 def test_every_figure_is_drawn_and_its_text_is_judged(figure: str, tmp_path: Path) -> None:
     console = silent()
-    assert find_figure("aro", figure).run(console, Request(tmp_path, quick=True)) == "VALID"
+    verdict = find_figure("aro", figure).run(console, Request(tmp_path, quick=True))
+    assert verdict in ("VALID", Verdict.CHANGED), "the claims are about larger settings"
     assert {path.suffix for path in tmp_path.glob(f"aro-{figure}.*")} == FILES
-    assert "holds" in printed(console)
+    judged = any(word in printed(console) for word in ("holds", "differs"))
+    assert judged == bool(read_ledger("aro").of_figure(figure))
 
 
 def test_the_default_setting_is_the_papers() -> None:
@@ -220,3 +225,14 @@ def test_statements_compare(statement: statements.Statement, holds: bool) -> Non
     console.print(statements.table_of([statement]))
     assert ("holds" in printed(console)) is holds
     assert ("differs" in printed(console)) is not holds
+
+
+@pytest.mark.parametrize("scheme", ["ARO-SRO", "literal aro-acc"])
+def test_a_search_that_finds_nothing_in_its_time_has_a_rate_of_zero(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_short(_: Callable[[], object]) -> Found:
+        raise SolverError("no routes were found in time")
+
+    monkeypatch.setattr("inakit.experiments.papers.aro.setting.timed", too_short)
+    assert SCHEMES[scheme](LITTLE.problem(0), Ask()).rates_bps == {1: [0.0]}

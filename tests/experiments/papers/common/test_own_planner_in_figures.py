@@ -32,7 +32,8 @@ TAKES_PART = ["aro fig7", "aro fig8", "aro fig9", "aro fig10", "atro fig3", "atr
 TAKES_PART += [f"goat fig{number}" for number in (10, 11, 12, 13)]
 TAKES_PART += [f"inart fig{number}" for number in (8, 9, 10, 11, 12, 13)] + ["inart unequal"]
 BY_PACKETS = [f"aro fig{number}-emulated" for number in (7, 8, 9, 10)]
-LEFT_OUT = ["aro fig11", "aro fig12", "aro fig13", "inart fig1", "inart overloads"]
+LEFT_OUT = ["aro fig11", "aro fig12", "aro fig13", "aro studies", "aro readings"]
+LEFT_OUT += ["inart fig1", "inart overloads"]
 LEFT_OUT += ["goat fig2", "goat theorems", "goat readings", "atro readings"]
 LEFT_OUT += [
     "p4inc-aoi table1",

@@ -86,6 +86,14 @@ def test_students_quantile(freedom: int, t: float) -> None:
     assert quantile(freedom) == pytest.approx(t, rel=2e-3)
 
 
+def test_curves_that_end_at_zero_have_ratios() -> None:
+    """A loss of 0 in all draws: a curve that falls to it falls, and two of them are equal."""
+    some, none = estimate([0.1, 0.2, 0.15]), estimate([0.0, 0.0, 0.0])
+    assert statements.falls("", [some, none, none]).holds
+    assert statements.ratio(none, none).value == 1
+    assert not statements.rises("", [none, none]).holds
+
+
 def test_the_interval_is_students() -> None:
     found = estimate([1.0, 2.0, 3.0])
     assert found.value == 2

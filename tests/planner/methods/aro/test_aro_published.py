@@ -11,6 +11,7 @@ from aro_cases import CLOS, LEAF_SPINES, UNIT, best_value_bps, random_problem, w
 from planner_cases import FRAGMENT, first_is_server, job, single
 from tiers import long_unless
 
+from inakit.experiments.papers.aro.examples import figure6
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.plan import Plan, SolverOptions, SolverOutcome
@@ -34,7 +35,7 @@ from inakit.planner.methods.aro.accelerations import (
 )
 from inakit.planner.methods.aro.one_task import generate_routes
 from inakit.planner.methods.aro.printed_model import Form, build, task_graphs
-from inakit.planner.methods.aro.task_graphs import TaskGraph, task_graph, tasks_of
+from inakit.planner.methods.aro.task_graphs import tasks_of
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import InputError, SolverError
@@ -235,19 +236,6 @@ def test_alternatives_are_spines_or_a_pods_switches_or_cores() -> None:
     assert locations(leaf_spine(3, 2, 2)) == [("spine1", "spine2")]
     assert [len(names) for names in locations(fat_tree(4))] == [2, 2, 2, 2, 4]
     assert locations(fat_tree(4))[0] == ("agg1_1", "agg1_2")
-
-
-def figure6() -> TaskGraph:
-    """The paper's Figure 6: two spines that both sum, with two pipelines each; three leaves and six workers."""
-    racks = {"l0": ("w0", "w1", "w2"), "l1": ("w3", "w4", "w5"), "l2": ("w6",), "l3": ("ps",)}
-    cables = [Cable(host, leaf, UNIT) for leaf, rack in racks.items() for host in rack]
-    cables += [Cable(leaf, spine, UNIT) for leaf in racks for spine in ("aa0", "aa1")]
-    tiers = dict.fromkeys(racks, 1) | {"aa0": 2, "aa1": 2}
-    fabric = wire("figure6", [host for rack in racks.values() for host in rack], tiers, cables)
-    groups = {"l0": ((1, 2), (3, 4, 5)), "aa0": ((1, 2, 4), (3,)), "aa1": ((1, 4), (2, 3))}
-    switches = [replace(s, ina=s.name in groups, pipelines=groups.get(s.name, s.pipelines)) for s in fabric.switches]
-    workers = [f"w{i}" for i in range(7)]
-    return task_graph(replace(fabric, switches=tuple(switches)), workers, "ps")
 
 
 def test_app_prefers_the_evener_aggregator_of_figure_6() -> None:
