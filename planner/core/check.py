@@ -8,7 +8,7 @@ rule       every plan keeps it
 ========== ==============================================================================================
 fabric     the plan is for the problem's fabric
 job        every job of the problem has either trees or one collective, no other job has any; tree numbers are
-           unique within a job, from 1 to 65535
+           unique within a job, from 0 to 65535
 policy     a tree's slot policy is one of the kit's, its priority one of 0 to 255
 share      shares lie in (0, 1] and those of a job sum to 1
 rate       rates are finite and not negative
@@ -122,8 +122,8 @@ def check_jobs(problem: Problem, plan: Plan) -> None:
 def check_sending(planned: PlannedTree) -> None:
     """Check a tree's number and slot policy, its share in (0, 1], and its finite rate, which is not negative."""
     tree, where = planned.tree, f"job {planned.job}, tree {planned.tree.number}"
-    if not 1 <= tree.number <= MOST_LABELS:
-        raise broken("job", where, f"tree numbers are 1 to {MOST_LABELS}")
+    if not 0 <= tree.number <= MOST_LABELS:
+        raise broken("job", where, f"tree numbers are 0 to {MOST_LABELS}")
     if tree.policy not in POLICIES or not 0 <= tree.priority <= MOST_PRIORITY:
         why = f"slot policy '{tree.policy}', priority {tree.priority}; policies are {', '.join(POLICIES)}"
         raise broken("policy", where, f"{why}, priorities 0 to {MOST_PRIORITY}")

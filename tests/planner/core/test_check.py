@@ -67,7 +67,7 @@ MUTATIONS: dict[str, tuple[Plan, str]] = {
         replace(FULL, trees=tuple(replace(each, share=0.5) for each in FULL.trees * 2)),
         "job broken at job 1: 2 trees have the number 1",
     ),
-    "tree number too high": (with_tree(FULL, number=65536), "job broken at job 1, tree 65536: tree numbers are 1 to"),
+    "tree number too high": (with_tree(FULL, number=65536), "job broken at job 1, tree 65536: tree numbers are 0 to"),
     "unknown policy": (with_tree(FULL, policy="none"), "policy broken at job 1, tree 1: slot policy 'none'"),
     "priority too high": (with_tree(FULL, priority=256), "policy broken at job 1, tree 1: .*priority 256"),
     "share": (with_sending(share=0.9), "share broken at job 1: its shares sum to 0.9"),
