@@ -201,7 +201,7 @@ def start(at: Path, switch: str = "fast") -> subprocess.Popen[str]:
     )
     run = subprocess.Popen(
         [*TIED, sys.executable, "-c", ENTRY, "emulate", "--results", str(at), *arguments],
-        cwd=at, env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        cwd=at, env=os.environ | {"PYTHONPATH": f"{REPOSITORY}:{os.environ.get('PYTHONPATH', '')}"},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     wait_until(lambda: sends(run.pid), "the run sends")
