@@ -23,6 +23,7 @@ from inakit.experiments.papers.aro.setting import (
     compared,
     gbps,
     lines,
+    lost_by_acc,
     points,
 )
 from inakit.experiments.papers.common.claims import read_ledger
@@ -96,7 +97,7 @@ def said_of_default(rates: Series) -> Iterator[Statement]:
         yield LEDGER.judge(f"fig7a-{name.lower()}", rates[name][0])
     for name in BASELINES:
         yield LEDGER.judge(f"fig7a-over-{name.lower()}", ratio(best, rates[name][0]))
-    yield LEDGER.judge("fig7a-acc-loss", lost(rates)[0])
+    yield LEDGER.judge("fig7a-acc-loss", lost_by_acc(rates)[0])
     yield LEDGER.judge("fig7a-order", {name: rates[name] for name in (EXACT, "ARO-ACC", "AggTree", "RANDOM", "GRID")})
 
 
@@ -105,14 +106,14 @@ def said_of_lines(found: Findings, by_share: Chart, by_size: Chart) -> Iterator[
     shares, sizes = found.series(by_share), found.series(by_size)
     yield LEDGER.judge("fig7b-rises", {name: shares[name] for name in (EXACT, "RANDOM", "AggTree")})
     yield LEDGER.judge("fig7b-grid-level", shares["GRID"])
-    yield LEDGER.judge("fig7b-acc", lost(shares))
+    yield LEDGER.judge("fig7b-acc", lost_by_acc(shares))
     yield LEDGER.judge("fig7c-falls", {name: sizes[name] for name in ALL})
     at_once = [point.map(float(workers).__mul__) for workers, point in zip(by_size.places, sizes["GRID"], strict=True)]
     yield LEDGER.judge("fig7c-grid-1-over-g", at_once)
     yield LEDGER.judge("fig7c-aro-less", ratio(sizes[EXACT][-1], sizes[EXACT][0]))
     over_best = [mean(each) for series in (shares, sizes) for each in over(series, BASELINES)]
     yield LEDGER.judge("fig7-up-to-4", max(over_best))
-    yield LEDGER.judge("fig7-acc-7", [*lost(shares), *lost(sizes)])
+    yield LEDGER.judge("fig7-acc-7", [*lost_by_acc(shares), *lost_by_acc(sizes)])
     yield LEDGER.judge("sjst-aggtree", [*over(shares, ["AggTree"]), *over(sizes, ["AggTree"])])
 
 
@@ -120,12 +121,6 @@ def over(rates: Series, others: Iterable[str]) -> list[Estimate]:
     """At every place, ARO over the best of other schemes."""
     rivals = (max(points, key=mean) for points in zip(*(rates[name] for name in others), strict=True))
     return [ratio(best, rival) for best, rival in zip(rates[EXACT], rivals, strict=True)]
-
-
-def lost(rates: Series) -> list[Estimate]:
-    """At every place, the fraction of ARO's rate that ARO-ACC loses."""
-    pairs = zip(rates["ARO-ACC"], rates[EXACT], strict=True)
-    return [ratio(own, best).map(lambda kept: 1 - kept) for own, best in pairs]
 
 
 def fig8_charts(request: Request) -> tuple[Chart, Chart, Chart]:

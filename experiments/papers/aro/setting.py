@@ -16,6 +16,7 @@ from math import floor
 from typing import Any
 
 from inakit.experiments.papers.common.drawing import Place
+from inakit.experiments.papers.common.estimates import Estimate, Series
 from inakit.experiments.papers.common.figure_engine import (
     Chart,
     Draws,
@@ -27,7 +28,7 @@ from inakit.experiments.papers.common.figure_engine import (
     charted,
 )
 from inakit.experiments.papers.common.figure_registry import Request, own_planners
-from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.statements import Statement, ratio
 from inakit.experiments.papers.common.sweep import Result, Trial, Value
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
@@ -267,6 +268,12 @@ def lines(request: Request, schemes: Iterable[str], **more: Value) -> dict[str, 
 
 def gbps(key: str, label: str) -> Quantity:
     return Quantity(key, label, 1e9)
+
+
+def lost_by_acc(rates: Series) -> list[Estimate]:
+    """At every place, the fraction of ARO's rate that ARO-ACC loses."""
+    pairs = zip(rates["ARO-ACC"], rates[EXACT], strict=True)
+    return [ratio(own, best).map(lambda kept: 1 - kept) for own, best in pairs]
 
 
 def verdict(found: Findings, _: list[Statement]) -> str:

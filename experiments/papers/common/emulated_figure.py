@@ -273,6 +273,11 @@ class EmulatedFigure:
         return worst_of((self.verdict(done, judged), request.settle(console, judged)))
 
 
+def wrong_unless_all_hold(done: EmulatedRuns, judged: list[Statement]) -> str:
+    """The runs' verdict, or WRONG if they are VALID and a statement does not hold."""
+    return Verdict.WRONG if done.verdict == VALID and not all(each.holds for each in judged) else done.verdict
+
+
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 102_400, 51_200
 
 NEAR = 0.05

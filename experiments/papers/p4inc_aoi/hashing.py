@@ -15,7 +15,12 @@ from rich.table import Table
 
 from inakit.experiments.papers.common import statements
 from inakit.experiments.papers.common.drawing import LINES, Panel
-from inakit.experiments.papers.common.emulated_figure import EmulatedFigure, EmulatedRun, EmulatedRuns
+from inakit.experiments.papers.common.emulated_figure import (
+    EmulatedFigure,
+    EmulatedRun,
+    EmulatedRuns,
+    wrong_unless_all_hold,
+)
 from inakit.experiments.papers.common.estimates import Estimate, exact
 from inakit.experiments.papers.common.figure_engine import Part, Picture, Rows
 from inakit.experiments.papers.common.figure_registry import Request
@@ -31,7 +36,6 @@ from inakit.planner.registry import find_method
 from inakit.planner.trees.headroom import with_policy
 from inakit.topo.fabric.generators import units
 from inakit.topo.fabric.variations import with_switches
-from inakit.traffic.measure.verdict import VALID, Verdict
 from inakit.traffic.wire.packet_format import FRAGMENT, Event
 
 CAPACITY_BPS = 5e6
@@ -163,7 +167,6 @@ def show(request: Request, done: EmulatedRuns) -> Iterator[Part]:
 FIGURES = {
     "hashing": EmulatedFigure(
         "p4inc-aoi-hashing", runs, show,
-        lambda done, said: Verdict.WRONG if done.verdict == VALID and not all(s.holds for s in said) else done.verdict,
-        leaves_out="it compares ways to find slots",
+        wrong_unless_all_hold, leaves_out="it compares ways to find slots",
     )
 }  # fmt: skip

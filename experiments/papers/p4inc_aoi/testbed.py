@@ -21,7 +21,12 @@ from rich.table import Table
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.common import statements
 from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
-from inakit.experiments.papers.common.emulated_figure import EmulatedFigure, EmulatedRun, EmulatedRuns
+from inakit.experiments.papers.common.emulated_figure import (
+    EmulatedFigure,
+    EmulatedRun,
+    EmulatedRuns,
+    wrong_unless_all_hold,
+)
 from inakit.experiments.papers.common.estimates import MISSING, exact
 from inakit.experiments.papers.common.figure_engine import Part, Picture, Rows
 from inakit.experiments.papers.common.figure_registry import COMPARES_SCHEDULERS, Request
@@ -49,7 +54,6 @@ from inakit.planner.methods.p4inc_aoi.schedule import Schedule, ScheduleFigures,
 from inakit.planner.registry import find_scheduler
 from inakit.topo.fabric.fabric import QUEUE_PACKETS
 from inakit.traffic.closed_loop import Progress
-from inakit.traffic.measure.verdict import VALID, Verdict
 
 
 @dataclass(frozen=True)
@@ -371,8 +375,7 @@ def run(console: Console, request: Request) -> str:
     scenarios = QUICK_SCENARIOS if request.quick else COMPARED
     figure = EmulatedFigure(
         "p4inc-aoi-testbed", lambda _: [testbed.emulated_run(name) for name in scenarios], partial(show, testbed),
-        lambda done, said: Verdict.WRONG if done.verdict == VALID and not all(s.holds for s in said) else done.verdict,
-        COMPARES_SCHEDULERS,
+        wrong_unless_all_hold, COMPARES_SCHEDULERS,
     )  # fmt: skip
     return figure(console, request)
 
@@ -410,8 +413,7 @@ def run_faults(console: Console, request: Request) -> str:
     figure = EmulatedFigure(
         "p4inc-aoi-fault", lambda _: [testbed.emulated_run(name, each) for name in FAILING for each in lasting],
         partial(show_faults, testbed, lasting),
-        lambda done, said: Verdict.WRONG if done.verdict == VALID and not all(s.holds for s in said) else done.verdict,
-        COMPARES_SCHEDULERS,
+        wrong_unless_all_hold, COMPARES_SCHEDULERS,
     )  # fmt: skip
     return figure(console, request)
 
