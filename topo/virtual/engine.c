@@ -1,8 +1,8 @@
-/* A network in virtual time: links that send packets one after the other, and nodes that receive them and have timers.
+/* A network in virtual time: links that send packets one after the other, and nodes that receive them.
  *
  * Time is in whole picoseconds. Links and nodes are arrays that Python allocates and reads; `struct link` and `struct
- * node` have the layout of their records in engine.py. Simultaneous events are processed in an order that node.h says, so
- * that a run is the same on every machine.
+ * node` have the layout of their records in engine.py. Simultaneous events are processed in the order of the links'
+ * numbers, so that a run is the same on every machine.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -21,12 +21,14 @@ typedef int64_t s64;
 #define LARGE 2048
 
 #include "hops.h"
-#include "node.h"
 #include "series.h"
 #include "socket_filter.h"
 #include "recirculation.h"
 #include "source.h"
 #include "tap.h"
+
+typedef void emit_fn(void *context, u32 port, const u8 *bytes, u32 length);
+typedef void receive_fn(void *self, s64 now, u32 port, u8 *bytes, u32 length, emit_fn *emit, void *context);
 
 struct packet {
     struct packet *next;
@@ -54,32 +56,28 @@ struct link {
 
 struct node {
     receive_fn *receive; /* 0: its packets go to the inbox */
-    wake_fn *wake;       /* of an endpoint; else 0 */
     void *self;
     u32 first_port, ports; /* its part of `link_at` */
-    const struct instruction *filter; /* accepts its packets; 0: all packets */
+    const struct instruction *filter; /* accepts the packets of a host; 0: all packets of a switch */
     u64 refused;                      /* packets that the filter did not accept */
     const struct recirculation *const *recirculations; /* of a switch, by port; 0: no recirculation */
-    u32 timer; /* 1 + the place of its timer in the heap; 0: not set */
 };
 
-/* An event: the first packet of a link arrives, a source sends, or a node's timer ends. Sources are numbered after all
- * links, and nodes from TIMERS on. */
-#define TIMERS 0x80000000u
+/* An event: the first packet of a link arrives, or a source sends; sources are numbered after all links. */
 struct event {
     s64 at;
     u32 who;
 };
 
 struct engine {
-    struct services services; /* with the node that processes a packet or is woken */
     struct link *links;
     struct node *nodes;
     const u32 *link_at; /* at a node's first_port + port: the outgoing link, or NONE */
     struct event *heap;
-    u32 heap_length, link_count, node_count;
+    u32 heap_length, link_count;
     struct source *sources;
     u32 source_count;
+    u32 node; /* the node that processes a packet */
     s64 now;
     u64 hops;
     struct packet *free_small, *free_large;
@@ -88,6 +86,10 @@ struct engine {
     u32 arrival_bytes; /* the size of a record in the inbox */
     struct series *series; /* 0: no recording */
     struct hops *followed; /* 0: no recording */
+    const s64 *due;        /* the time at which `wake` is to be called; 0: never */
+    void (*wake)(void *self, s64 now);
+    void *self;
+    const u32 *halted; /* whether the run is to stop */
     u32 cause;             /* the hop whose arrival is being processed, or NONE */
 };
 
@@ -129,17 +131,11 @@ static int sooner(struct event one, struct event other) {
     return one.at < other.at || (one.at == other.at && one.who < other.who);
 }
 
-static void put(struct engine *engine, u32 at, struct event event) {
-    engine->heap[at] = event;
-    if (event.who >= TIMERS)
-        engine->nodes[event.who - TIMERS].timer = at + 1;
-}
-
 static void rise(struct engine *engine, u32 at) {
     struct event event = engine->heap[at];
     for (; at && sooner(event, engine->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        put(engine, at, engine->heap[(at - 1) / 2]);
-    put(engine, at, event);
+        engine->heap[at] = engine->heap[(at - 1) / 2];
+    engine->heap[at] = event;
 }
 
 static void sink(struct engine *engine, u32 at) {
@@ -148,9 +144,9 @@ static void sink(struct engine *engine, u32 at) {
         child += child + 1 < length && sooner(engine->heap[child + 1], engine->heap[child]);
         if (!sooner(engine->heap[child], event))
             break;
-        put(engine, at, engine->heap[child]);
+        engine->heap[at] = engine->heap[child];
     }
-    put(engine, at, event);
+    engine->heap[at] = event;
 }
 
 static void add_event(struct engine *engine, s64 at, u32 who) {
@@ -264,7 +260,7 @@ static struct packet *take_first(struct engine *engine, u32 number) {
 
 static void emit(void *context, u32 port, const u8 *bytes, u32 length) {
     struct engine *engine = context;
-    const struct node *node = &engine->nodes[engine->services.node];
+    const struct node *node = &engine->nodes[engine->node];
     u32 link = port < node->ports ? engine->link_at[node->first_port + port] : NONE;
     if (link != NONE) /* else it is lost, as in the kernel */
         give(engine, link, length, bytes, length, bytes);
@@ -288,7 +284,7 @@ static void keep(struct engine *engine, u32 node, const struct packet *packet) {
 
 /* Recirculate a packet `passes` times before the switch processes it; for 0 it is processed now. */
 static void process(struct engine *engine, const struct packet *packet, u32 port, u32 passes, u32 link) {
-    struct node *node = &engine->nodes[engine->services.node];
+    struct node *node = &engine->nodes[engine->node];
     if (!passes) {
         node->receive(node->self, engine->now, port, packet->bytes, packet->length, emit, engine);
         return;
@@ -306,6 +302,7 @@ static void arrive(struct engine *engine, struct link *link, const struct packet
     if (node->filter && !accepts(node->filter, packet->bytes, packet->length))
         node->refused++;
     else if (node->receive) {
+        engine->cause = node->filter ? NONE : engine->cause; /* no hop is the cause of what an endpoint sends */
         const struct recirculation *by = node->recirculations ? node->recirculations[link->to_port] : 0;
         int again = is_recirculated(by, packet->bytes, packet->length);
         process(engine, packet, link->to_port, again ? by->times : 0, again ? by->link : NONE);
@@ -317,7 +314,7 @@ static void deliver(struct engine *engine, u32 number) {
     struct link *link = &engine->links[number];
     struct packet *packet = take_first(engine, number);
     if (link->up) {
-        engine->services.node = link->to_node, engine->cause = engine->nodes[link->to_node].wake ? NONE : packet->hop;
+        engine->node = link->to_node, engine->cause = packet->hop;
         if (packet->passes)
             process(engine, packet, packet->port, packet->passes - 1, number);
         else
@@ -354,32 +351,6 @@ static void send_from_source(struct engine *engine) {
     give(engine, source->link, length, bytes, length, bytes);
 }
 
-/* ---- timers ---- */
-
-void engine_set_timer(void *context, u32 number, s64 at) {
-    struct engine *engine = context;
-    struct node *node = &engine->nodes[number];
-    if (node->timer)
-        remove_event(engine, node->timer - 1);
-    node->timer = 0;
-    if (at != NEVER)
-        add_event(engine, at > engine->now ? at : engine->now, TIMERS + number);
-}
-
-static void wake(struct engine *engine, u32 number) {
-    struct node *node = &engine->nodes[number];
-    remove_event(engine, 0);
-    node->timer = 0, engine->services.node = number;
-    node->wake(node->self, engine->now, emit, engine);
-}
-
-static u32 waiting(void *context, u32 number, u32 port) {
-    struct engine *engine = context;
-    struct link *link = &engine->links[engine->link_at[engine->nodes[number].first_port + port]];
-    begin_sending(link, engine->now);
-    return link->waiting;
-}
-
 /* ---- the interface to Python ---- */
 
 u32 record_sizes(u32 what) {
@@ -388,13 +359,11 @@ u32 record_sizes(u32 what) {
     return sizes[what];
 }
 
-struct engine *engine_new(struct link *links, u32 link_count, struct node *nodes, u32 node_count, const u32 *link_at,
-                          u32 arrival_bytes) {
+struct engine *engine_new(struct link *links, u32 link_count, struct node *nodes, const u32 *link_at, u32 arrival_bytes) {
     struct engine *engine = calloc(1, sizeof *engine);
-    if (!engine || !(engine->heap = calloc((u64)link_count + node_count + 1, sizeof *engine->heap)))
+    if (!engine || !(engine->heap = calloc((u64)link_count + 1, sizeof *engine->heap)))
         abort();
-    engine->services = (struct services){engine_set_timer, waiting, 0};
-    engine->link_count = link_count, engine->node_count = node_count;
+    engine->link_count = link_count;
     engine->links = links, engine->nodes = nodes, engine->link_at = link_at, engine->arrival_bytes = arrival_bytes;
     engine->cause = NONE;
     return engine;
@@ -419,18 +388,35 @@ void engine_send(struct engine *engine, u32 count, const u32 *links, const u32 *
              bodies->bytes + bodies->stride * rows[i]);
 }
 
-/* Process all events up to and including `until`. */
-void engine_run(struct engine *engine, s64 until) {
-    while (engine->heap_length && engine->heap[0].at <= until) {
-        engine->now = engine->heap[0].at;
-        if (engine->heap[0].who < engine->link_count)
+/* Give a packet to a link, now. */
+void engine_give(struct engine *engine, u32 link, const u8 *bytes, u32 length) {
+    give(engine, link, length, bytes, length, bytes);
+}
+
+/* Call `wake` whenever `*due` has come, after the packets that arrive at the same time; stop when `*halted` is set. */
+void engine_attach(struct engine *engine, const s64 *due, const u32 *halted, void (*wake)(void *self, s64 now), void *self) {
+    engine->due = due, engine->halted = halted, engine->wake = wake, engine->self = self;
+}
+
+/* Process all events up to and including `until`, or until the run halts or about `most` packets have arrived. */
+void engine_run(struct engine *engine, s64 until, u64 most) {
+    u64 last = engine->hops + most;
+    while (engine->hops < last) {
+        s64 next = engine->heap_length ? engine->heap[0].at : INT64_MAX, due = engine->due ? *engine->due : INT64_MAX;
+        if (next > until && due > until) {
+            engine->now = until;
+            return;
+        }
+        engine->now = next <= due ? next : due;
+        if (next > due)
+            engine->wake(engine->self, due);
+        else if (engine->heap[0].who < engine->link_count)
             deliver(engine, engine->heap[0].who);
-        else if (engine->heap[0].who >= TIMERS)
-            wake(engine, engine->heap[0].who - TIMERS);
         else
             send_from_source(engine);
+        if (engine->halted && *engine->halted)
+            return;
     }
-    engine->now = until;
 }
 
 /* The time of the next event; -1 if there is none. */
@@ -440,8 +426,7 @@ s64 engine_next(const struct engine *engine) { return engine->heap_length ? engi
 u32 engine_add_source(struct engine *engine, const struct source *source) {
     u32 number = engine->source_count++;
     engine->sources = realloc(engine->sources, sizeof *source * engine->source_count);
-    u64 events = (u64)engine->link_count + engine->source_count + engine->node_count;
-    engine->heap = realloc(engine->heap, sizeof *engine->heap * events);
+    engine->heap = realloc(engine->heap, sizeof *engine->heap * (engine->link_count + engine->source_count));
     if (!engine->sources || !engine->heap)
         abort();
     engine->sources[number] = *source;

@@ -203,9 +203,8 @@ LINK = np.dtype(
 
 NODE = np.dtype(
     [
-        ("receive", np.uint64), ("wake", np.uint64), ("self", np.uint64), ("first_port", np.uint32),
-        ("ports", np.uint32), ("filter", np.uint64), ("refused", np.uint64), ("recirculations", np.uint64),
-        ("timer", np.uint32),
+        ("receive", np.uint64), ("self", np.uint64), ("first_port", np.uint32), ("ports", np.uint32),
+        ("filter", np.uint64), ("refused", np.uint64), ("recirculations", np.uint64),
     ],
     align=True,
 )  # fmt: skip
@@ -246,10 +245,11 @@ def engine_library() -> ctypes.CDLL:
     pointer, number, time = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int64
     for name, result, arguments in (
         ("record_sizes", number, [number]),
-        ("engine_new", pointer, [pointer, number, pointer, number, pointer, number]),
+        ("engine_new", pointer, [pointer, number, pointer, pointer, number]),
         ("engine_send", None, [pointer, number, *[pointer] * 5]),
-        ("engine_run", None, [pointer, time]),
-        ("engine_set_timer", None, [pointer, number, time]),
+        ("engine_run", None, [pointer, time, ctypes.c_uint64]),
+        ("engine_give", None, [pointer, number, pointer, number]),
+        ("engine_attach", None, [pointer] * 5),
         ("engine_next", time, [pointer]),
         ("engine_now", time, [pointer]),
         ("engine_hops", ctypes.c_uint64, [pointer]),
@@ -273,7 +273,7 @@ def engine_library() -> ctypes.CDLL:
 class Engine:
     """A running network. `links` and `nodes` are its records; `link_at` has the links of each node's ports.
 
-    The packets of a node without a `receive` wait in the inbox.
+    A node without a `receive` is a host: its packets wait in the inbox.
     """
 
     def __init__(self, links: int, ports: Sequence[int], frame: np.dtype[np.void]) -> None:
@@ -287,8 +287,9 @@ class Engine:
         self.link_at = np.full(max(1, sum(ports)), NO_LINK, np.uint32)
         self.nodes["ports"] = ports
         self.nodes["first_port"] = np.cumsum([0, *ports])[:-1]
-        arrays = self.links.ctypes.data, links, self.nodes.ctypes.data, len(ports), self.link_at.ctypes.data
-        self.handle = self.library.engine_new(*arrays, self.arrival.itemsize)
+        self.handle = self.library.engine_new(
+            self.links.ctypes.data, links, self.nodes.ctypes.data, self.link_at.ctypes.data, self.arrival.itemsize
+        )
         self.kept: list[object] = []
         self.sources: dict[int, object] = {}
         self.recirculations: dict[int, NDArray[np.uint64]] = {}
@@ -320,21 +321,16 @@ class Engine:
         record["latency_ps"] = latency_ps
         self.link_at[self.nodes["first_port"][end[0]] + end[1]] = link
 
-    def run_on(self, node: int, receive: int, machine: int, *kept: object, wake: int = 0) -> None:
-        """Pass a node's packets to the C function at address `receive`, and the end of its timer to that at `wake`.
+    def run_on(self, node: int, receive: int, switch: int, *kept: object) -> None:
+        """Pass a node's packets to the C function at address `receive`, with `switch` as its first argument.
 
-        Both are as in node.h, and get `machine` as their first argument. A node with `wake` is an endpoint: no hop is
-        the cause of what it sends. The engine keeps a reference to `kept`.
+        The engine keeps a reference to `kept`.
         """
-        self.nodes["receive"][node], self.nodes["self"][node], self.nodes["wake"][node] = receive, machine, wake
+        self.nodes["receive"][node], self.nodes["self"][node] = receive, switch
         self.kept.extend(kept)
 
-    def set_timer(self, node: int, at_ps: int) -> None:
-        """Let the timer of a node with `wake` end at this time instead of the one set before; not before now."""
-        self.library.engine_set_timer(self.handle, node, at_ps)
-
     def set_filter(self, nodes: Sequence[int], program: Sequence[tuple[int, int, int, int]]) -> None:
-        """Deliver to nodes only packets that a classic BPF program accepts, such as those of `socket_filter.py`."""
+        """Deliver to hosts only packets that a classic BPF program accepts, such as those of `socket_filter.py`."""
         lines = np.array(list(program), INSTRUCTION)
         self.nodes["filter"][list(nodes)] = lines.ctypes.data
         self.kept.append(lines)
@@ -372,7 +368,7 @@ class Engine:
         return int(self.library.engine_hops(self.handle))
 
     def next_ps(self) -> int | None:
-        """The time of the next event; None if no packet is in flight, no source sends and no timer is set."""
+        """The time of the next event; None if no packet is in flight and no source sends."""
         at = int(self.library.engine_next(self.handle))
         return None if at < 0 else at
 
@@ -395,9 +391,16 @@ class Engine:
         pointers = (array.ctypes.data for array in (links, lengths, rows))
         self.library.engine_send(self.handle, len(links), *pointers, byref(Rows.of(heads)), byref(Rows.of(bodies)))
 
-    def run(self, until_ps: int) -> None:
-        """Carry out all events until `until_ps`."""
-        self.library.engine_run(self.handle, until_ps)
+    def run(self, until_ps: int, most: int = 1 << 62) -> None:
+        """Carry out all events until `until_ps`, until the run halts, or until about `most` packets have arrived."""
+        self.library.engine_run(self.handle, until_ps, most)
+
+    def attach(self, due: int, halted: int, wake: int, what: int) -> None:
+        """Call the C function `wake` with `what` whenever the time at the address `due` has come.
+
+        The run halts while the 32-bit number at the address `halted` is not 0.
+        """
+        self.library.engine_attach(self.handle, due, halted, wake, what)
 
     @property
     def is_inbox_empty(self) -> bool:

@@ -59,7 +59,7 @@ static void do_all(struct engine *engine) {
     for (u32 what; (what = number()) != END;) {
         if (what == RUN) {
             s64 *until = take(sizeof *until);
-            engine_run(engine, *until);
+            engine_run(engine, *until, UINT64_MAX >> 1);
             continue;
         }
         u32 count = number(), stride = number();
@@ -76,7 +76,7 @@ int main(void) {
     u32 links = number(), nodes = number(), places = number(), arrival_bytes = number(), switches = number();
     struct link *link = take(links * sizeof *link);
     struct node *node = take(nodes * sizeof *node);
-    struct engine *engine = engine_new(link, links, node, nodes, take(4ull * places), arrival_bytes);
+    struct engine *engine = engine_new(link, links, node, take(4ull * places), arrival_bytes);
     struct switch_state states[switches];
     u32 size = 0;
     for (u32 i = 0; i < switches; i++)
