@@ -59,10 +59,7 @@ class Compiler:
 
 REPAIR = "install it anew (apt install clang gcc), or another one, at the head of PATH"
 LIBRARY = Compiler(
-    ".so",
-    ("cc", "gcc", "clang"),
-    ("-O2", "-g0", "-w", "-shared", "-fPIC", "-fno-strict-aliasing"),
-    native=True,
+    ".so", ("cc", "gcc", "clang"), ("-O2", "-g0", "-w", "-shared", "-fPIC", "-fno-strict-aliasing"), native=True
 )
 
 

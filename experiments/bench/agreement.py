@@ -468,11 +468,7 @@ def link_rows(one: Compared) -> Iterator[tuple[str, str, str, float]]:
 
 
 def run_agreement(
-    combinations: Sequence[Combination],
-    worlds: tuple[World, World],
-    extent: Extent,
-    results: Path,
-    console: Console,
+    combinations: Sequence[Combination], worlds: tuple[World, World], extent: Extent, results: Path, console: Console
 ) -> Summary:
     """Run every combination in both worlds, print and write the results, and return the summary.
 

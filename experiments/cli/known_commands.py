@@ -73,8 +73,7 @@ STUDY = {
 
 SWITCH = {
     "stf": Command(
-        "stf:stf",
-        "Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3).",
+        "stf:stf", "Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."
     ),
     "compare": Command("switch:compare", "Send the same random packets to two targets, and compare their output."),
     "ptf": Command(

@@ -166,12 +166,7 @@ class FabricOptions(ShapeOptions):
         """Return the chosen fabric; `seed` decides its random choices."""
         sized = super().choice(seed)
         return replace(
-            sized,
-            capacity=self.capacity,
-            ina=self.ina,
-            pipelines=self.pipelines,
-            scale=self.scale,
-            chip=self.chip,
+            sized, capacity=self.capacity, ina=self.ina, pipelines=self.pipelines, scale=self.scale, chip=self.chip
         )
 
     @property
@@ -200,8 +195,7 @@ class GradientOptions(TaskOptions):
 
     gradient_bytes: Gradient = None
     model: Annotated[
-        str,
-        typer.Option(help="the gradient's layers, for planner goat: a table of planner/models, or a .csv file"),
+        str, typer.Option(help="the gradient's layers, for planner goat: a table of planner/models, or a .csv file")
     ] = ""
 
     def sized(self, seed: int, iterations: int) -> JobChoice:

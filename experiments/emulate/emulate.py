@@ -10,14 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from inakit.experiments.calibrate.capacity import announce
-from inakit.experiments.emulate.defaults import (
-    NOTHING_FREE,
-    Free,
-    choose_rates,
-    faults_at,
-    problem_at,
-    rate_to_try,
-)
+from inakit.experiments.emulate.defaults import NOTHING_FREE, Free, choose_rates, faults_at, problem_at, rate_to_try
 from inakit.experiments.inspect.capture import Place, warn_of_losses
 from inakit.experiments.report.write import report_beside
 from inakit.experiments.run.console import Report, bar, working

@@ -250,11 +250,7 @@ def training_problem(problem: Problem, recipe: Recipe, compute_s: float) -> tupl
     (job,) = problem.jobs
     task = TrainingTask(recipe, len(job.workers))
     trained = replace(
-        job,
-        gradient_bytes=task.gradient_bytes,
-        iterations=task.iterations,
-        compute_s=compute_s,
-        arrival_s=compute_s,
+        job, gradient_bytes=task.gradient_bytes, iterations=task.iterations, compute_s=compute_s, arrival_s=compute_s
     )
     return replace(problem, jobs=(trained,)), task
 

@@ -62,11 +62,7 @@ class Loky:
         beside = [trial for trial in trials if not trial.alone]
         if beside:
             parallel = joblib.Parallel(
-                self.width,
-                backend="loky",
-                return_as="generator_unordered",
-                max_nbytes=None,
-                idle_worker_timeout=IDLE_S,
+                self.width, backend="loky", return_as="generator_unordered", max_nbytes=None, idle_worker_timeout=IDLE_S
             )
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", RENEWED, UserWarning)

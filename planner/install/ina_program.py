@@ -178,7 +178,7 @@ INA_HW = DataPlaneProgram(
     counts_workers=False,
     refused={
         "esa": "to evict a partial sum, a chip would read and write every register of the slot in the pass that also "
-        "takes the new fragment in",
+        "takes the new fragment in"
     },
 )
 

@@ -7,14 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from inakit.switch.control.actions import (
-    ActionData,
-    ActionSchema,
-    action_fields,
-    check_data,
-    read_data,
-    thrift_params,
-)
+from inakit.switch.control.actions import ActionData, ActionSchema, action_fields, check_data, read_data, thrift_params
 from inakit.switch.control.codecs import (
     ById,
     Call,

@@ -120,7 +120,7 @@ CALLS = {
 }
 
 ARGUMENTS: dict[str, ReadArgument] = {
-    "count": lambda count, *_: {"packets": unsigned(count.packets, 64), "octets": unsigned(count.bytes, 64)},
+    "count": lambda count, *_: {"packets": unsigned(count.packets, 64), "octets": unsigned(count.bytes, 64)}
 }
 
 

@@ -20,13 +20,7 @@ from inakit.switch.entries import (
 from inakit.switch.program.program import PORTS, Action, ActionCall, MatchKey, Program, Table
 from inakit.topo.errors import InputError, unknown_name
 
-KEY_TYPES: dict[str, type] = {
-    "exact": int,
-    "valid": int,
-    "lpm": Lpm,
-    "ternary": Ternary,
-    "range": Range,
-}
+KEY_TYPES: dict[str, type] = {"exact": int, "valid": int, "lpm": Lpm, "ternary": Ternary, "range": Range}
 """The Python types of the parts of keys, by kind of match."""
 
 BY_PRIORITY = {"ternary", "range"}

@@ -17,13 +17,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, StrictStr
 from inakit.switch.control.entry_check import by_priority
 from inakit.switch.control.match_keys import anything, only_one, parse_number, part_of_list
 from inakit.switch.control.recorded_entries import install
-from inakit.switch.control.simple_switch_cli import (
-    CommandedSwitch,
-    ending_with,
-    one_of,
-    read_commands,
-    run_commands,
-)
+from inakit.switch.control.simple_switch_cli import CommandedSwitch, ending_with, one_of, read_commands, run_commands
 from inakit.switch.entries import DefaultAction, MirrorSession, MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.program.program import Action, MatchKey, Program, Table
 from inakit.topo.errors import InputError

@@ -150,7 +150,7 @@ CALLS = {
 ARGUMENTS: dict[str, ReadArgument] = {
     "rates": lambda rates, *_: {
         "rates": tuple((each.units_per_micros or 0.0, unsigned(each.burst_size)) for each in rates)
-    },
+    }
 }
 
 

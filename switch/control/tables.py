@@ -647,9 +647,7 @@ def read_params(params: Sequence[bytes], control: Any, given: Mapping[str, Any])
 
 
 ARGUMENTS: dict[str, ReadArgument] = {
-    "key": lambda key, control, given: {
-        "key": read_thrift_key(control.tables.table(given["table"]).table, key),
-    },
+    "key": lambda key, control, given: {"key": read_thrift_key(control.tables.table(given["table"]).table, key)},
     "params": read_params,
     "options": lambda options, *_: {"priority": options.priority or 0},
     "handle": lambda handle, *_: {"handle": unsigned(handle)},

@@ -98,9 +98,7 @@ CALLS = {
     "bm_parse_vset_clear": Call(ValueSets.clear),
 }
 
-ARGUMENTS: dict[str, ReadArgument] = {
-    "octets": lambda octets, *_: {"value": int.from_bytes(octets, "big")},
-}
+ARGUMENTS: dict[str, ReadArgument] = {"octets": lambda octets, *_: {"value": int.from_bytes(octets, "big")}}
 
 
 # P4Runtime: a value of the program consists of a member's fields, the first in its highest bits

@@ -14,14 +14,7 @@ from inakit.switch.interpret.parser import deparser_of, parser_of
 from inakit.switch.interpret.pipelines import pipeline_of
 from inakit.switch.interpret.switch_state import Context
 from inakit.switch.program.bmv2_json import MALFORMED
-from inakit.switch.program.program import (
-    EGRESS_CLONE,
-    INGRESS_CLONE,
-    NORMAL,
-    RECIRCULATED,
-    REPLICATED,
-    RESUBMITTED,
-)
+from inakit.switch.program.program import EGRESS_CLONE, INGRESS_CLONE, NORMAL, RECIRCULATED, REPLICATED, RESUBMITTED
 from inakit.topo.errors import RunError
 
 MAX_PASSES = 4096

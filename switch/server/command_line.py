@@ -65,7 +65,7 @@ OF_GRPC: dict[str, dict[str, Any]] = {
     "--disable-swap": {"action": "store_true", "help": "do not allow loading another program"},
 }
 WITHOUT_GRPC: dict[str, dict[str, Any]] = {
-    "--enable-swap": {"action": "store_true", "help": "allow loading another program"},
+    "--enable-swap": {"action": "store_true", "help": "allow loading another program"}
 }
 
 IGNORED = {

@@ -265,14 +265,7 @@ def switch_of(
     else:
         pipelines = contiguous_pipelines(max(rates_bps, default=0), record.pipelines or 1)
     return Switch(
-        name,
-        tier,
-        pipelines,
-        record.ina,
-        record.aggregator_slots,
-        record.aggregation_rate,
-        record.latency,
-        chip,
+        name, tier, pipelines, record.ina, record.aggregator_slots, record.aggregation_rate, record.latency, chip
     )
 
 

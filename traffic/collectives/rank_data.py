@@ -17,15 +17,7 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.traffic.endpoints.gradient import INT32, Gradients
 from inakit.traffic.endpoints.options import Bounds
 from inakit.traffic.endpoints.retransmission import WHOLE
-from inakit.traffic.endpoints.streams import (
-    StreamLayout,
-    Streams,
-    TreePart,
-    lay_out,
-    ports_of,
-    tree_arrays,
-    tree_key,
-)
+from inakit.traffic.endpoints.streams import StreamLayout, Streams, TreePart, lay_out, ports_of, tree_arrays, tree_key
 from inakit.traffic.endpoints.sum_check import Held, wrong_sums
 from inakit.traffic.endpoints.worker import padded
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray, before, ragged

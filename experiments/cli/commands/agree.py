@@ -7,11 +7,7 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.bench.agreement import Extent, chosen, run_agreement
-from inakit.experiments.cli.options import (
-    RESULTS,
-    Results,
-    one_world,
-)
+from inakit.experiments.cli.options import RESULTS, Results, one_world
 from inakit.experiments.run.console import Screen
 from inakit.experiments.worlds.registry import find_world
 
@@ -22,8 +18,7 @@ Against = Annotated[str, typer.Option(help="the world that must agree with it", 
 Only = Annotated[str, typer.Option(help="combinations with this in their names, such as 'fattree-4 aro' or replay")]
 Short = Annotated[bool, typer.Option("--short", help="a few small combinations instead of all")]
 Seconds = Annotated[
-    float,
-    typer.Option(min=0.01, help="planned seconds of an iteration; below 2 the machine's own delays matter"),
+    float, typer.Option(min=0.01, help="planned seconds of an iteration; below 2 the machine's own delays matter")
 ]
 Tries = Annotated[int, typer.Option(min=1, help="attempts at an emulation that is OVERLOADED")]
 

@@ -24,15 +24,7 @@ from inakit.experiments.calibrate.limit import (
     write_curve,
 )
 from inakit.experiments.calibrate.rate_probe import TrialNetwork
-from inakit.experiments.cli.options import (
-    RESULTS,
-    FabricOptions,
-    JobsOptions,
-    Results,
-    Seed,
-    one_planner,
-    one_world,
-)
+from inakit.experiments.cli.options import RESULTS, FabricOptions, JobsOptions, Results, Seed, one_planner, one_world
 from inakit.experiments.run.console import Screen, working
 from inakit.experiments.run.planning import plan_to_run, print_headroom
 from inakit.experiments.run.run_folder import check_results, make_new_folder, stamp

@@ -47,8 +47,7 @@ ClusterFile = Annotated[
 ]
 JobsFile = Annotated[Path | None, typer.Option(help="the jobs to wire the cluster for, with --cluster")]
 Before = Annotated[
-    Path | None,
-    typer.Option("--from", help="folder of the design in place: show how to get from it to the new one"),
+    Path | None, typer.Option("--from", help="folder of the design in place: show how to get from it to the new one")
 ]
 TimeLimit = Annotated[float, typer.Option(help="seconds for the solver, in cases that only a solver can decide")]
 DesignFolder = Annotated[Path | None, typer.Option(help="folder for the fabric, jobs, plan, entries and picture")]

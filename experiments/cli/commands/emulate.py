@@ -55,8 +55,7 @@ Series = Annotated[
 Replan = Annotated[
     bool,
     typer.Option(
-        "--replan",
-        help="also measure InArt planning anew during the run, beside the background traffic of --faults",
+        "--replan", help="also measure InArt planning anew during the run, beside the background traffic of --faults"
     ),
 ]
 

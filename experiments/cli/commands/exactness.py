@@ -15,12 +15,7 @@ from inakit.experiments.bench.exactness import (
     run_matrix,
     shared_out,
 )
-from inakit.experiments.cli.options import (
-    Program,
-    some_policies,
-    some_worlds,
-    split_names,
-)
+from inakit.experiments.cli.options import Program, some_policies, some_worlds, split_names
 from inakit.experiments.run.console import Screen
 from inakit.experiments.worlds.registry import AUTO, print_choice
 from inakit.planner.install.ina_program import find_program

@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import (
-    PlanFolder,
-    Program,
-)
+from inakit.experiments.cli.options import PlanFolder, Program
 from inakit.experiments.hardware.compare import compare, print_differences, sources_of
 from inakit.experiments.hardware.fit import load_plan_folder
 from inakit.experiments.hardware.handover import BFRT, HOSTS, P4RUNTIME, write_handover

@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import (
-    PlanFolder,
-)
+from inakit.experiments.cli.options import PlanFolder
 from inakit.experiments.hardware.fit import (
     RECORD,
     chips_fit,

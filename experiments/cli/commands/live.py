@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import (
-    Network,
-    SwitchName,
-)
+from inakit.experiments.cli.options import Network, SwitchName
 from inakit.experiments.inspect.capture import Limit, capture_to
 from inakit.experiments.inspect.dump import dump as show
 from inakit.experiments.inspect.top import top as watch

@@ -11,11 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.cli.options import (
-    FabricOptions,
-    Seed,
-    split_names,
-)
+from inakit.experiments.cli.options import FabricOptions, Seed, split_names
 from inakit.experiments.run.console import Screen
 from inakit.experiments.run.scenario import FabricChoice
 from inakit.planner.core.files import save_jobs

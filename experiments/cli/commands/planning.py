@@ -44,8 +44,7 @@ from inakit.topo.errors import InputError, lacking_import
 Planner = Annotated[
     str,
     typer.Option(
-        help="by name or file (./mine.py); several, separated by commas, are compared",
-        autocompletion=some_planners,
+        help="by name or file (./mine.py); several, separated by commas, are compared", autocompletion=some_planners
     ),
 ]
 Output = Annotated[

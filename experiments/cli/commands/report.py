@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import (
-    RESULTS,
-    Results,
-)
+from inakit.experiments.cli.options import RESULTS, Results
 from inakit.experiments.report.write import write_comparison, write_report
 from inakit.experiments.run.console import Screen
 from inakit.experiments.study.table import is_study

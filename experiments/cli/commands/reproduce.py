@@ -8,15 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from inakit.experiments.cli.options import (
-    RESULTS,
-    Results,
-    Switch,
-    exit_code,
-    one_figure,
-    one_paper,
-    split_names,
-)
+from inakit.experiments.cli.options import RESULTS, Results, Switch, exit_code, one_figure, one_paper, split_names
 from inakit.experiments.papers.common.claims import find_ledger, ledgers, print_ledger
 from inakit.experiments.papers.common.figure_registry import (
     Request,
@@ -41,8 +33,7 @@ FigureName = Annotated[
 ]
 Simulated = Annotated[bool, typer.Option("--simulated", help="all figures of the paper that need no network")]
 FigureScale = Annotated[
-    str | None,
-    typer.Option("--scale", help="scale of rates and sizes (1: the paper's), for some figures by packets"),
+    str | None, typer.Option("--scale", help="scale of rates and sizes (1: the paper's), for some figures by packets")
 ]
 PlannerFiles = Annotated[
     str,

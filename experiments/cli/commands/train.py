@@ -6,14 +6,7 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import (
-    FabricOptions,
-    RunOptions,
-    TaskOptions,
-    exit_code,
-    some_planners,
-    split_names,
-)
+from inakit.experiments.cli.options import FabricOptions, RunOptions, TaskOptions, exit_code, some_planners, split_names
 from inakit.experiments.emulate.defaults import Free
 from inakit.experiments.emulate.emulate import Emulation
 from inakit.experiments.emulate.training_run import run_training, training_problem
@@ -25,8 +18,7 @@ from inakit.traffic.training.training_task import Recipe, parse_layers
 TrainedPlanners = Annotated[
     str,
     typer.Option(
-        help="by name or file (./mine.py), separated by commas; list: `inakit planners`",
-        autocompletion=some_planners,
+        help="by name or file (./mine.py), separated by commas; list: `inakit planners`", autocompletion=some_planners
     ),
 ]
 Epochs = Annotated[int, typer.Option(help="passes over the training data")]

@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import (
-    RESULTS,
-    Results,
-)
+from inakit.experiments.cli.options import RESULTS, Results
 from inakit.experiments.hardware.validation import start, validate_file
 from inakit.experiments.run.console import Screen
 from inakit.topo.errors import InputError

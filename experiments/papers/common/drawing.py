@@ -153,11 +153,7 @@ def name_places(axes: Axes, names: Sequence[str]) -> None:
         axes.set_xticks(range(len(names)), names, fontsize=7, rotation=40, ha="right", rotation_mode="anchor")
 
 
-KINDS: Mapping[str, Callable[[Panel, Axes], None]] = {
-    LINES: draw_lines,
-    BARS: draw_bars,
-    VIOLINS: draw_violins,
-}
+KINDS: Mapping[str, Callable[[Panel, Axes], None]] = {LINES: draw_lines, BARS: draw_bars, VIOLINS: draw_violins}
 
 
 def dodge(number: int, count: int) -> float:

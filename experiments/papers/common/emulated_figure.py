@@ -121,11 +121,7 @@ def name_in_world(name: str, switch: str) -> str:
 
 
 def run_emulated(
-    figure: str,
-    runs: Sequence[EmulatedRun],
-    request: Request,
-    console: Console,
-    program: DataPlaneProgram = INA,
+    figure: str, runs: Sequence[EmulatedRun], request: Request, console: Console, program: DataPlaneProgram = INA
 ) -> EmulatedRuns:
     """Run all, one after another, on the request's target, after writing `run.json`. Raises `InakitError`.
 

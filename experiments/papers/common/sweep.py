@@ -18,15 +18,7 @@ from inakit.planner.registry import OWN
 from inakit.topo.errors import RunError
 from inakit.traffic.measure.verdict import VALID
 
-CODE = (
-    "topo",
-    "planner",
-    "switch",
-    "traffic",
-    "p4/build",
-    "experiments/run",
-    "experiments/worlds",
-)
+CODE = ("topo", "planner", "switch", "traffic", "p4/build", "experiments/run", "experiments/worlds")
 """The code on which results depend, in addition to the paper's own and that of user-defined planners."""
 
 PAPERS = ROOT / "experiments" / "papers"
@@ -39,11 +31,7 @@ Result = Mapping[str, Value]
 
 
 def sweep(
-    trials: Iterable[Trial],
-    measure: Callable[[Trial], Result],
-    folder: Path,
-    console: Console,
-    processes: int = 1,
+    trials: Iterable[Trial], measure: Callable[[Trial], Result], folder: Path, console: Console, processes: int = 1
 ) -> dict[str, Result]:
     """Measure the trials that `folder` does not keep; return the results of all trials, keyed by `name_of`.
 

@@ -460,12 +460,7 @@ def plan_of(
 
 
 def searched(
-    net: ReducedNetwork,
-    options: SolverOptions,
-    started: float,
-    *,
-    results: bool = False,
-    start: Routing | None = None,
+    net: ReducedNetwork, options: SolverOptions, started: float, *, results: bool = False, start: Routing | None = None
 ) -> BoxSearch:
     """The finished search for the best rates of all tasks; with `results`, which return at the same rates.
 

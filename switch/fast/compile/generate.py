@@ -182,8 +182,5 @@ C_FOLDER = Path(__file__).parents[1] / "c"
 
 LIBRARY = replace(c_library.LIBRARY, headers=C_FOLDER)
 EBPF = Compiler(
-    ".o",
-    ("clang",),
-    ("-O2", "-g", "-w", "-target", "bpf", "-mcpu=v3", "-c", "-fno-strict-aliasing"),
-    C_FOLDER,
+    ".o", ("clang",), ("-O2", "-g", "-w", "-target", "bpf", "-mcpu=v3", "-c", "-fno-strict-aliasing"), C_FOLDER
 )

@@ -23,17 +23,7 @@ from inakit.switch.fast.layout.table_layout import (
     members_array,
     meter_array,
 )
-from inakit.switch.program.program import (
-    Action,
-    Conditional,
-    Field,
-    MatchKey,
-    Meter,
-    Node,
-    Pipeline,
-    Table,
-    Unknown,
-)
+from inakit.switch.program.program import Action, Conditional, Field, MatchKey, Meter, Node, Pipeline, Table, Unknown
 from inakit.topo.errors import UnsupportedError
 
 

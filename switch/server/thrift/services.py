@@ -129,10 +129,7 @@ FUNCTIONS: Mapping[str, Mapping[str, tuple[str, Call]]] = {
     },
     "simple_pre": REPLICATION,
     "simple_pre_lag": REPLICATION,
-    "simple_switch": {
-        **SESSION_CALLS,
-        **{name: (SWITCH, Call(request)) for name, request in OF_SIMPLE_SWITCH.items()},
-    },
+    "simple_switch": {**SESSION_CALLS, **{name: (SWITCH, Call(request)) for name, request in OF_SIMPLE_SWITCH.items()}},
 }
 """The functions of each service by the clients' names, with the kind of entities that each concerns."""
 
