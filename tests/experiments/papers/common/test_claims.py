@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -133,3 +134,39 @@ def test_each_claim_names_a_figure_that_exists() -> None:
     for ledger in ledgers():
         figures = {claim.figure for claim in ledger.claims.values() if claim.figure}
         assert figures <= FIGURES[ledger.paper].keys()
+
+
+MARK = re.compile(r"<!-- as in the ledger: ([^>]*) -->\n(.*?)(?=<!--|\Z)", re.DOTALL)
+"""Before a paragraph of a paper's notes: the claims, or the curves of claims, whose values the paragraph has."""
+
+
+def shows(text: str, value: float) -> bool:
+    """Whether a number of the text is the value, rounded to as many decimals as the text has."""
+    found = re.findall(r"\d[\d,]*(?:\.\d+)?", text)
+    return any(float(each.replace(",", "")) == round(abs(value), len(each.partition(".")[2])) for each in found)
+
+
+def values(ledger: Ledger, named: str) -> list[float]:
+    """Our value for a claim; the first and the last value of a curve that is named behind the claim."""
+    name, _, curve = named.partition("/")
+    ours = ledger.claims[name].ours
+    if not curve:
+        return [float(str(ours))]
+    curves = dict(each.split(": ") for each in str(ours).split("; "))
+    points = [float(each) for each in curves[curve].split(", ")]
+    return [points[0], points[-1]]
+
+
+@pytest.mark.parametrize("ledger", ledgers(), ids=lambda ledger: ledger.paper)
+def test_notes_have_the_values_of_the_ledger(ledger: Ledger) -> None:
+    read_ledger.cache_clear()
+    notes = Path(claims.__file__).parents[1] / f"{ledger.paper.replace('-', '_')}.md"
+    for names, text in MARK.findall(notes.read_text()):
+        for name in re.split(r",\s+", names):
+            stale = [value for value in values(ledger, name) if not shows(text, value)]
+            assert not stale, f"{notes.name}: {name} is {stale} in the ledger, and not in: {text[:300]}"
+
+
+def test_a_stale_number_of_notes_is_found() -> None:
+    assert shows("| 1,234.6 |", 1234.56)
+    assert not shows("785, 612, 515 and 508", 778)
