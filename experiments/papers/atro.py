@@ -48,7 +48,7 @@ from inakit.planner.core.method import Design, Options
 from inakit.planner.core.plan import MOST_BITS, SolverOptions
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods import paring, spar
-from inakit.planner.methods.aro.one_task import Demand, FlowTest, best_flows
+from inakit.planner.methods.aro.one_task import FlowTest, best_flows
 from inakit.planner.methods.aro.task_graphs import task_graph, tasks_of
 from inakit.planner.methods.atro.atro import design, optimise
 from inakit.planner.methods.atro.switch_cluster import SwitchCluster
@@ -81,7 +81,7 @@ def aro_rate(problem: Problem, seed: int) -> float:
     """The optimum of ARO's model without the planner's limit of 64 flows per aggregator, which is not in the paper."""
     task, *_ = tasks_of(problem)
     graph = task_graph(problem.fabric, task.job.workers, task.server)
-    test = FlowTest(Demand(graph, most_children=len(graph.workers)), SolverOptions(seed=seed))
+    test = FlowTest(graph, SolverOptions(seed=seed), children_per_sum=len(graph.workers))
     return quantised(1 / best_flows(test, 0.0).t)
 
 

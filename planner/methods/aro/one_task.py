@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import ceil, inf
 from time import monotonic
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import pulp
 
 from inakit.planner.core.plan import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
-from inakit.planner.core.slots import Inp, limited_pipelines, most_children
+from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.aro.bisection import Least, Steps, flows_within, least_t
 from inakit.planner.methods.aro.leaf_spine import LeafSpine, SpineChoice, leaf_spine
 from inakit.planner.methods.aro.task_graphs import Task, TaskGraph, task_graph
@@ -50,59 +49,6 @@ FlowCounts = dict[DirectedLink, int]
 
 
 @dataclass(frozen=True)
-class Demand:
-    """A task's graph without its workers' own links, each of which carries one flow.
-
-    `most_children` is the number of flows that an INP sums into one; by default, the number of bits of its slots'
-    bitmaps. The papers have no such limit.
-    """
-
-    graph: TaskGraph
-    most_children: int | None = None
-
-    def children(self, inp: Inp) -> int:
-        return self.most_children or most_children(self.graph.fabric, inp[0])
-
-    @cached_property
-    def access(self) -> list[DirectedLink]:
-        return [link for worker in self.graph.workers for link in self.graph.out_of[worker]]
-
-    @cached_property
-    def starting(self) -> Counter[str]:
-        """By common switch, the workers whose flows begin there."""
-        return Counter(link[1] for link in self.access if self.graph.inp(link) is None)
-
-    @cached_property
-    def local(self) -> Counter[Inp]:
-        """By INP, the workers that send to it directly."""
-        return Counter(inp for inp in map(self.graph.inp, self.access) if inp is not None)
-
-    @cached_property
-    def links(self) -> list[DirectedLink]:
-        access = set(self.access)
-        return [link for link in self.graph.links if link not in access]
-
-    @cached_property
-    def capacities_bps(self) -> dict[DirectedLink, float]:
-        return {link: self.graph.fabric.capacities_bps[link] for link in self.graph.links}
-
-    @cached_property
-    def aggregation_rates_bps(self) -> dict[str, float]:
-        rates = {z: self.graph.fabric.switch_by_name[z].aggregation_rate_bps for z in self.graph.aggregating}
-        return {z: rate for z, rate in rates.items() if rate is not None}
-
-    @cached_property
-    def pipeline_rates_bps(self) -> dict[str, float]:
-        """The bit/s that each pipeline sums, of every INA switch of the task whose chip recirculates."""
-        rates = limited_pipelines(self.graph.fabric)
-        return {z: rates[z] for z in self.graph.aggregating if z in rates}
-
-    def used(self, found: FlowCounts) -> set[Inp]:
-        """The INPs that flows enter."""
-        return {inp for inp, entering in self.graph.inps.items() if any(found[link] for link in entering)}
-
-
-@dataclass(frozen=True)
 class FlowModel:
     """The model at one t. `y[u, v]`: flows on a link; `x[inp]`: the number of sums that the INP may make, usually 0 or
     1.
@@ -113,21 +59,22 @@ class FlowModel:
     x: dict[Inp, Any]
 
 
-def build(demand: Demand, t: float) -> FlowModel:
-    """Build the constraints (4) to (10) at `t`.
+def build(graph: TaskGraph, t: float, children_per_sum: int | None = None) -> FlowModel:
+    """Build the constraints (4) to (10) at `t`. An INP sums up to `children_per_sum` flows into one, by default as many
+    as its slots' bitmaps have bits.
 
     One side of (7) is enough: an INP with x = 1 that no flow enters only adds a flow. Beyond the paper, a sum has a
     limited number of children, and switches and pipelines a limited rate; a flow that enters an INP alone uses none of
     this rate.
     """
-    graph, local, b = demand.graph, demand.local, demand.capacities_bps
+    fabric, local, b = graph.fabric, graph.local, graph.capacities_bps
     model = pulp.LpProblem("aro_flows", pulp.LpMinimize)
 
     # Variables. The flows on a link are limited by its capacity at t (10) and by its sender's output (4). An INP makes
     # at least the sums of the workers that send to it directly (6).
-    limits = {(u, v): min(flows_within(b[u, v], t), graph.most_flows[u]) for u, v in demand.links}
+    limits = {(u, v): min(flows_within(b[u, v], t), graph.most_flows[u]) for u, v in graph.inner_links}
     y = {(u, v): model.add_variable(f"y_{u}_{v}", 0, limit) for (u, v), limit in limits.items()}
-    children = {inp: demand.children(inp) for inp in graph.inps}
+    children = {(v, p): children_per_sum or most_children(fabric, v) for v, p in graph.inps}
     most = {inp: local[inp] + sum(limits.get(link, 0) for link in links) for inp, links in graph.inps.items()}
     x = {
         (v, p): model.add_variable(f"x_{v}_{p}", ceil(local[v, p] / n), ceil(most[v, p] / n), pulp.LpInteger)
@@ -150,9 +97,9 @@ def build(demand: Demand, t: float) -> FlowModel:
         handed = pulp.lpSum(x[inp] for inp in graph.inps_of[z])  # (8)
         model += handed == total(graph.out_of[z]), f"op_forwards_{z}"  # (9)
     for z in graph.common:
-        received = total(graph.into[z]) + demand.starting[z]
+        received = total(graph.into[z]) + graph.starting[z]
         model += received == total(graph.out_of[z]), f"cs_forwards_{z}"  # (9)
-    workers, switches, pipelines = len(graph.workers), demand.aggregation_rates_bps, demand.pipeline_rates_bps
+    workers, switches, pipelines = len(graph.workers), graph.aggregation_rates_bps, graph.pipeline_rates_bps
     for z in dict.fromkeys([*switches, *pipelines]):
         summed = {}  # all flows that enter an INP, or none if only one enters
         for v, p in graph.inps_of[z]:
@@ -175,14 +122,18 @@ class FlowTest:
     A test takes at most `share` of the remaining time, so that a difficult t leaves time for greater ones.
     """
 
-    demand: Demand
+    graph: TaskGraph
     options: SolverOptions
     deadline: float = inf
     share: float = 0.5
+    children_per_sum: int | None = None
+
+    def build(self, t: float) -> FlowModel:
+        return build(self.graph, t, self.children_per_sum)
 
     def fits(self, t: float) -> FlowCounts | None:
         """Integral flows on all links; None if there are none. Raises `SolverError` when time is over."""
-        flows = build(self.demand, t)
+        flows = self.build(t)
         flows.model.setObjective(self.guide(flows))
         return self.solve(flows, replace(self.options, gap=ANY_GAP))
 
@@ -192,7 +143,7 @@ class FlowTest:
         The more INPs are used, the more flows they receive. But if all flows that reach the PS's leaf continue to the
         PS, too many INPs make too many flows: then it helps to keep flows away from switches that do not sum.
         """
-        graph = self.demand.graph
+        graph = self.graph
         if any(link[0] in graph.aggregating for link in graph.into[graph.server]):
             return -pulp.lpSum(flows.x.values())
         common = set(graph.common)
@@ -200,14 +151,14 @@ class FlowTest:
 
     def tidy(self, t: float, found: FlowCounts) -> FlowCounts:
         """Flows at the same t with a small sum over all links, so that no flow circulates uselessly."""
-        if len(self.demand.graph.inps) <= FEW_INPS:
-            return self.fewest(build(self.demand, t)) or found
-        used = self.demand.used(found)
+        if len(self.graph.inps) <= FEW_INPS:
+            return self.fewest(self.build(t)) or found
+        used = self.graph.used(found)
         while True:
-            flows = build(self.demand, t)
+            flows = self.build(t)
             fix({x: 0 for inp, x in flows.x.items() if inp not in used})
             found = self.fewest(flows) or found
-            left = self.demand.used(found)
+            left = self.graph.used(found)
             if left == used:
                 return found
             used = left
@@ -234,7 +185,7 @@ class FlowTest:
             flows.model.setObjective(pulp.lpSum(flows.y.values()))
             run(flows.model, self.options)
         found = {link: round(y.varValue) for link, y in flows.y.items()}
-        return dict.fromkeys(self.demand.access, 1) | found
+        return dict.fromkeys(self.graph.access, 1) | found
 
 
 def fix(values: Mapping[Any, float]) -> None:
@@ -308,7 +259,7 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPa
         if choice is not None and fits and choice.t <= bound.t:
             return ProvenPaths(closed.paths(choice.solution), 1 / choice.t, proven(choice.gap, started))
     graph = task_graph(fabric, task.job.workers, task.server)
-    test = FlowTest(Demand(graph), options, started + options.time_limit_s)
+    test = FlowTest(graph, options, started + options.time_limit_s)
     least = best_flows(test, lowest)
     tidying = replace(test, deadline=min(test.deadline, monotonic() + TIDYING_TIME_S))
     try:
@@ -327,12 +278,11 @@ def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[SpineChoice]
 
 def best_flows(test: FlowTest, lowest: float) -> Least[FlowCounts]:
     """The least t, found by the solver. Below `lowest` there is none."""
-    demand, b = test.demand, test.demand.capacities_bps
-    summing = {*demand.aggregation_rates_bps.values(), *demand.pipeline_rates_bps.values()}
-    capacities = {*b.values(), *summing}
-    steps, highest, gap = Steps(capacities), len(demand.graph.workers) / min(capacities), test.options.gap
-    leaving = (count / sum(b[link] for link in demand.graph.out_of[z]) for z, count in demand.starting.items())
-    lowest = max(lowest, *(1 / b[link] for link in demand.access), *leaving)
+    graph, b = test.graph, test.graph.capacities_bps
+    capacities = {*b.values(), *graph.aggregation_rates_bps.values(), *graph.pipeline_rates_bps.values()}
+    steps, highest, gap = Steps(capacities), len(graph.workers) / min(capacities), test.options.gap
+    leaving = (count / sum(b[link] for link in graph.out_of[z]) for z, count in graph.starting.items())
+    lowest = max(lowest, *(1 / b[link] for link in graph.access), *leaving)
     least = least_t(test.fits, steps, lowest, highest, gap)
     if least is not None and least.gap > max(gap, PROVEN_GAP):  # retry undecided values with all the remaining time
         least = least_t(replace(test, share=1.0).fits, steps, least.bound, highest, gap, known=least)

@@ -16,7 +16,7 @@ from itertools import pairwise
 from math import ceil, inf
 
 from inakit.planner.core.slots import Inp, most_children
-from inakit.planner.methods.aro.task_graphs import Task, grouped
+from inakit.planner.methods.aro.task_graphs import LinksByNode, Task, grouped
 from inakit.planner.solvers import LinearProgram, Term
 from inakit.planner.trees.from_paths import sums_of
 from inakit.planner.trees.unfolding import unfold
@@ -24,7 +24,7 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 
 @dataclass(frozen=True)
-class ReducedGraph:
+class ReducedGraph(LinksByNode):
     """One task's graph. Its nodes are switches, classes of twins under the name of their first member, and the PS.
 
     `links` are the links that flows can use; `starting[z]` counts the workers' flows that begin in common switch z;
@@ -42,20 +42,8 @@ class ReducedGraph:
     both_roles: tuple[DirectedLink, ...] = ()
 
     @cached_property
-    def into(self) -> dict[str, list[DirectedLink]]:
-        return grouped(self.links, 1)
-
-    @cached_property
-    def out_of(self) -> dict[str, list[DirectedLink]]:
-        return grouped(self.links, 0)
-
-    @cached_property
     def aggregating(self) -> list[str]:
         return list(dict.fromkeys(switch for switch, _ in self.entering))
-
-    @cached_property
-    def sums(self) -> frozenset[str]:
-        return frozenset(self.aggregating)
 
     @cached_property
     def common(self) -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.slots import Inp, most_children
+from inakit.planner.core.slots import Inp, limited_pipelines, most_children
 from inakit.planner.trees.from_paths import sums_of
 from inakit.planner.trees.unfolding import unfold
 from inakit.topo.fabric.fabric import DirectedLink, Fabric
@@ -38,8 +38,22 @@ def tasks_of(problem: Problem) -> tuple[Task, ...]:
     return tuple(Task(job, server) for job in problem.jobs for server in job.servers)
 
 
+class LinksByNode:
+    """The links of a graph by the node that they enter and by the node that they leave."""
+
+    links: tuple[DirectedLink, ...]
+
+    @cached_property
+    def into(self) -> dict[str, list[DirectedLink]]:
+        return grouped(self.links, end=1)
+
+    @cached_property
+    def out_of(self) -> dict[str, list[DirectedLink]]:
+        return grouped(self.links, end=0)
+
+
 @dataclass(frozen=True)
-class TaskGraph:
+class TaskGraph(LinksByNode):
     """The links that the task can use (a = 1), and the kinds of its nodes.
 
     A link into an INA switch enters the INP of its ingress pipeline, a link out of it leaves from its OP. The virtual
@@ -50,14 +64,6 @@ class TaskGraph:
     workers: tuple[str, ...]
     server: str
     links: tuple[DirectedLink, ...]
-
-    @cached_property
-    def into(self) -> dict[str, list[DirectedLink]]:
-        return grouped(self.links, end=1)
-
-    @cached_property
-    def out_of(self) -> dict[str, list[DirectedLink]]:
-        return grouped(self.links, end=0)
 
     @cached_property
     def inps(self) -> dict[Inp, list[DirectedLink]]:
@@ -112,6 +118,47 @@ class TaskGraph:
             inp: self.sums_of(inp, min(workers, sum(self.most_flows[u] for u, _ in links)))
             for inp, links in self.inps.items()
         }
+
+    @cached_property
+    def access(self) -> list[DirectedLink]:
+        """The workers' own links, each of which carries one flow."""
+        return [link for worker in self.workers for link in self.out_of[worker]]
+
+    @cached_property
+    def inner_links(self) -> list[DirectedLink]:
+        """The links other than the workers' own."""
+        access = set(self.access)
+        return [link for link in self.links if link not in access]
+
+    @cached_property
+    def starting(self) -> Counter[str]:
+        """By common switch, the workers whose flows begin there."""
+        return Counter(link[1] for link in self.access if self.inp(link) is None)
+
+    @cached_property
+    def local(self) -> Counter[Inp]:
+        """By INP, the workers that send to it directly."""
+        return Counter(inp for inp in map(self.inp, self.access) if inp is not None)
+
+    @cached_property
+    def capacities_bps(self) -> dict[DirectedLink, float]:
+        return {link: self.fabric.capacities_bps[link] for link in self.links}
+
+    @cached_property
+    def aggregation_rates_bps(self) -> dict[str, float]:
+        """The bit/s that each INA switch sums, where limited."""
+        rates = {z: self.fabric.switch_by_name[z].aggregation_rate_bps for z in self.aggregating}
+        return {z: rate for z, rate in rates.items() if rate is not None}
+
+    @cached_property
+    def pipeline_rates_bps(self) -> dict[str, float]:
+        """The bit/s that each pipeline sums, of every INA switch whose chip recirculates."""
+        rates = limited_pipelines(self.fabric)
+        return {z: rates[z] for z in self.aggregating if z in rates}
+
+    def used(self, flows: Mapping[DirectedLink, int]) -> set[Inp]:
+        """The INPs that flows enter."""
+        return {inp for inp, entering in self.inps.items() if any(flows[link] for link in entering)}
 
     def sums_of(self, inp: Inp, flows: int) -> int:
         return sums_of(flows, most_children(self.fabric, inp[0]))

@@ -18,7 +18,7 @@ from inakit.planner.core.plan import SolverOptions
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.bisection import Steps, flows_within, least_t
 from inakit.planner.methods.aro.leaf_spine import leaf_spine as closed_form
-from inakit.planner.methods.aro.one_task import Demand, FlowTest, best_choice, best_routing
+from inakit.planner.methods.aro.one_task import FlowTest, best_choice, best_routing
 from inakit.planner.methods.aro.task_graphs import task_graph, tasks_of
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import SolverError
@@ -136,7 +136,7 @@ def test_the_solver_finds_what_the_closed_form_does_on_larger_fabrics(seed: int)
     closed = closed_form(fabric, task)
     assert closed is not None
     steps = Steps(closed.capacities_bps)
-    test = FlowTest(Demand(task_graph(fabric, task.job.workers, task.server)), SolverOptions())
+    test = FlowTest(task_graph(fabric, task.job.workers, task.server), SolverOptions())
     least = least_t(closed.fits, steps, 0, 1)  # 1 s/bit is plenty
     assert least is not None
     assert test.fits(least.t) is not None
