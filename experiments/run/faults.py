@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, repeat
 from math import inf
 from typing import Self
@@ -96,33 +97,31 @@ ALWAYS = Span()
 
 @dataclass
 class Timed:
-    """A background flow that begins or ends during a run. `context` holds it until the run ends."""
+    """A background flow that begins or ends during a run, beside it. `context` holds it until the run ends."""
 
     flow: Flow
     span: Span
+    network: LiveNetwork
     context: ExitStack
     started: Future[None] | None = None
     stopped: Future[None] | None = None
 
-    def start(self, network: LiveNetwork, beside: Beside) -> None:
-        """Begin to send, beside the run."""
-        frames = tuple(background_traffic(network.hosts, (self.flow,)))
+    def act(self, loop: ClosedLoop, now: float, beside: Beside) -> None:
+        """Begin or end if the time has come."""
+        self.check()
+        if self.started is None and (self.span.begin is None or self.span.begin.has_come(loop, now)):
+            frames = tuple(background_traffic(self.network.hosts, (self.flow,)))
+            self.started = beside.during(partial(self.start, frames), 0.0, lambda: None)
+        elif self.started and not self.stopped and self.span.end and self.span.end.has_come(loop, now):
+            self.stopped = beside.during(self.stop, 0.0, lambda: None)
 
-        def begin() -> None:
-            self.halt = self.context.enter_context(network.repeating(frames))
+    def start(self, frames: tuple[RepeatedFrames, ...]) -> None:
+        self.halt = self.context.enter_context(self.network.repeating(frames))
 
-        self.started = beside.during(begin, 0.0, lambda: None)
-
-    def stop(self, beside: Beside) -> None:
-        """Send no more, beside the run."""
-        started = self.started
-        assert started is not None
-
-        def end() -> None:
-            started.result()
-            self.halt()
-
-        self.stopped = beside.during(end, 0.0, lambda: None)
+    def stop(self) -> None:
+        assert self.started is not None
+        self.started.result()
+        self.halt()
 
     def next_due(self, loop: ClosedLoop) -> float:
         """The time at which it begins or ends, up to rounding."""
@@ -185,7 +184,11 @@ class OtherTraffic(Interference):
         """Send the traffic until the block ends, each background flow in its time."""
         with super().acting(scene) as own, ExitStack() as stack:
             stack.enter_context(scene.network.repeating(tuple(own.frames())))
-            own.timed = [Timed(flow, span, stack.enter_context(ExitStack())) for flow, span in own.flows_in_time()]
+            own.timed = [
+                Timed(flow, span, scene.network, stack.enter_context(ExitStack()))
+                for flow, span in own.in_time()
+                if span != ALWAYS
+            ]
             if own.timed:
                 own.beside = stack.enter_context(scene.network.beside())
             yield own
@@ -195,24 +198,11 @@ class OtherTraffic(Interference):
     def act(self, loop: ClosedLoop, now: float) -> None:
         """Begin and end the background flows whose time has come."""
         for each in self.timed:
-            each.check()
-            if each.started is None and (each.span.begin is None or each.span.begin.has_come(loop, now)):
-                each.start(self.scene.network, self.beside)
-            elif (
-                each.started is not None
-                and each.stopped is None
-                and each.span.end
-                and each.span.end.has_come(loop, now)
-            ):
-                each.stop(self.beside)
+            each.act(loop, now, self.beside)
 
     def next_due(self, loop: ClosedLoop) -> float:
         """The earliest time at which a background flow begins or ends, up to rounding."""
         return min((each.next_due(loop) for each in self.timed), default=inf)
-
-    def flows_in_time(self) -> Iterator[tuple[Flow, Span]]:
-        """Yield each background flow that does not send during the whole run, with its time."""
-        yield from ((flow, span) for flow, span in self.in_time() if span != ALWAYS)
 
     def in_time(self) -> Iterator[tuple[Flow, Span]]:
         """Yield each background flow with its time."""
