@@ -74,12 +74,12 @@ LABS = Group(
 )
 STUDY = Group(
     "Many runs by design: one table, summaries with intervals, figures.",
-    {"new": Command("study_new:new"), "run": Command("study:run"), "show": Command("study:show")},
+    {"new": Command("study:new"), "run": Command("study:run"), "show": Command("study:show")},
 )
 SWITCH = Group(
     "A single switch: packet in, packet out, without a network.",
     {
-        "stf": Command("stf:stf"),
+        "stf": Command("switch:stf"),
         "compare": Command("switch:compare"),
         "ptf": Command("switch:ptf", passes_options_on=True),
         "replay": Command("switch:replay"),
@@ -89,8 +89,8 @@ SWITCH = Group(
 HARDWARE = Group(
     "From emulation to hardware: fit plans to chips, hand them over, compare switches.",
     {
-        "fit": Command("hardware_fit:fit"),
-        "record": Command("hardware_fit:record"),
+        "fit": Command("hardware:fit"),
+        "record": Command("hardware:record"),
         "export": Command("hardware:export"),
         "diff": Command("hardware:diff"),
     },
@@ -98,19 +98,19 @@ HARDWARE = Group(
 
 COMMANDS: Mapping[str, Command | Group] = {
     "emulate": Command("emulate:emulate"),
-    "train": Command("train:train"),
+    "train": Command("emulate:train"),
     "report": Command("report:report"),
     "plan": Command("planning:plan"),
     "design": Command("design:design"),
-    "validate": Command("validate:validate"),
+    "validate": Command("hardware:validate"),
     "schedule": Command("schedule:schedule"),
     "place": Command("place:place"),
     "topo": Command("planning:topo"),
     "jobs": Command("planning:jobs"),
     "check": Command("planning:check"),
     "bench": Command("bench:bench"),
-    "exactness": Command("exactness:exactness"),
-    "agree": Command("agree:agree"),
+    "exactness": Command("bench:exactness"),
+    "agree": Command("bench:agree"),
     "grade": Command("labs:grade"),
     "p4c": Command("p4c:p4c"),
     "reproduce": Command("reproduce:reproduce"),
@@ -119,7 +119,7 @@ COMMANDS: Mapping[str, Command | Group] = {
     "capture": Command("live:capture"),
     "top": Command("live:top"),
     "dissector": Command("live:dissector"),
-    "shim": Command("shim:shim"),
+    "shim": Command("switch:shim"),
     "planners": PLANNERS,
     "labs": LABS,
     "study": STUDY,

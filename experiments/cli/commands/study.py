@@ -1,4 +1,4 @@
-"""`inakit study run|show`."""
+"""`inakit study new|run|show`. What runs and reads studies needs an extra, and is imported when it is called."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import typer
 
 from inakit.experiments.cli.options import RESULTS, Results, split_names
 from inakit.experiments.run.console import Screen
-from inakit.experiments.study.commands import run_file, show_file
+from inakit.experiments.study.setting import write_starter
+
+
+def new(file: Annotated[Path, typer.Argument(help="a new .yml file")] = Path("study.yml")) -> None:
+    """Write a starter study file, with every key explained."""
+    write_starter(file)
+    Screen().print(f"wrote {file}; run it: inakit study run {file}", highlight=False, soft_wrap=True)
+
 
 On = Annotated[
     str, typer.Option(help="loky: processes of this machine; dask:tcp://HOST:8786; submitit:slurm,timeout_min=60")
@@ -28,6 +35,8 @@ def run(
     results: Results = RESULTS,
 ) -> None:
     """Run what has no result yet, and write the table. Exit code 1 if a run failed or is not VALID."""
+    from inakit.experiments.study.commands import run_file  # noqa: PLC0415, needs an extra
+
     raise typer.Exit(0 if run_file(file, on, processes, again, results, Screen()) else INCOMPLETE)
 
 
@@ -39,4 +48,6 @@ def show(
     results: Results = RESULTS,
 ) -> None:
     """Print mean, median, 95 % interval and paired differences; write them as CSV and LaTeX, and the figures as PDF."""
+    from inakit.experiments.study.commands import show_file  # noqa: PLC0415, needs an extra
+
     show_file(file, split_names(by), split_names(of), against, results, Screen())

@@ -1,4 +1,4 @@
-"""`inakit switch compare|ptf|replay|network`: a single switch, or a course's network."""
+"""`inakit switch stf|compare|ptf|replay|network`: a single switch, or a course's network; and `inakit shim`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from rich.progress import Progress
 from inakit.experiments.run.console import Screen
 from inakit.switch.networks.course_files import read_network
 from inakit.switch.networks.running_network import Doors, RunningNetwork, check_mininet
+from inakit.switch.server.serve import make_shim
 from inakit.switch.testing.pcaps import IN_REAL_TIME, parse_pcap
 from inakit.switch.testing.pcaps import replay as replayed_by
 from inakit.switch.testing.ptf_platform import PtfOptions, run_ptf
+from inakit.switch.testing.stf_play import StfVerdict, play
+from inakit.switch.testing.stf_script import read_script
 from inakit.switch.testing.target_comparison import WAYS_OUT, Comparison, Outcome
 from inakit.switch.testing.target_comparison import compare as compared
 from inakit.topo.errors import InputError
@@ -25,14 +28,13 @@ Program = Annotated[Path, typer.Argument(help="a P4 program as BMv2 JSON, which 
 Target = Annotated[str, typer.Option(help="fast (in this process, without root), kernel or bmv2 (both need root)")]
 
 FAILED = 1
+UNSUPPORTED = 3
+UNDECIDED = 4
 
 
 def say(line: str) -> None:
     """Print a line to standard error, as it is no result."""
     print(line, file=sys.stderr)
-
-
-UNDECIDED = 4
 
 
 def compare(
@@ -179,3 +181,27 @@ def talk(started: RunningNetwork, lines: Sequence[str]) -> None:
         script.write("\n".join(lines) + "\n")
         script.flush()
         NetworkCli(started, script=script.name)
+
+
+def stf(
+    program: Program,
+    test: Annotated[Path, typer.Argument(help="a test in p4c's Simple Test Framework format")],
+    target: Target = "fast",
+    trace: Annotated[
+        bool, typer.Option("--trace", help="trace each packet: states, keys, hits, actions, fields")
+    ] = False,
+) -> None:
+    """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""
+    if trace and target != "fast":
+        raise InputError(f"--trace with --target {target}: only the embedded switch in this process keeps a trace")
+    result = play(program, read_script(test), "traced" if trace else target)
+    console = Screen(soft_wrap=True, highlight=False, markup=False)
+    for line in (*result.shown, *result.reasons):
+        console.print(line)
+    console.print(result.verdict, style="green" if result.verdict is StfVerdict.PASS else "red")
+    raise typer.Exit({StfVerdict.PASS: 0, StfVerdict.FAIL: FAILED, StfVerdict.UNSUPPORTED: UNSUPPORTED}[result.verdict])
+
+
+def shim() -> None:
+    """Print a folder in which `simple_switch` and `simple_switch_grpc` are the kit's: PATH=$(inakit shim):$PATH."""
+    print(make_shim())
