@@ -14,7 +14,7 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
-SOURCE: dict[str, Any] = runpy.run_path(str(ROOT / "topo" / "kit_source.py"))
+SOURCE: dict[str, Any] = runpy.run_path(str(ROOT / "topo" / "kit.py"))
 LINKS = [path for folder in ("inakit", "src") for path in (ROOT / folder).iterdir() if path.is_symlink()]
 """The folders of the package are at the top of the repository; the package has links to them."""
 

@@ -149,7 +149,7 @@ def test_an_editable_install_is_a_folder_with_the_package_alone(checkout: Path, 
 
 def test_without_its_links_nothing_is_built(checkout: Path, tmp_path: Path) -> None:
     """As in a checkout on a system where git makes files of them."""
-    for name in ("setup.py", "pyproject.toml", "topo/kit_source.py"):
+    for name in ("setup.py", "pyproject.toml", "topo/kit.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(checkout / name, tmp_path / name)
     for name in ("inakit", "src"):

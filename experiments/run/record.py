@@ -25,8 +25,7 @@ from inakit.experiments.run.planning import ChipCost
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import InputError
 from inakit.topo.files.fabric_records import document_of
-from inakit.topo.kit import Kit, this_kit
-from inakit.topo.kit_source import Source
+from inakit.topo.kit import Kit, Source, this_kit
 from inakit.traffic.measure.fidelity import TurnedAway
 from inakit.traffic.measure.measured import Replayed
 from inakit.traffic.measure.verdict import Verdict

@@ -12,9 +12,8 @@ import pytest
 from command import inakit
 
 from inakit import __version__
-from inakit.topo import kit_source
-from inakit.topo.kit import Kit, this_kit
-from inakit.topo.kit_source import BUILT, Source, source_of
+from inakit.topo import kit
+from inakit.topo.kit import BUILT, Kit, Source, source_of, this_kit
 
 HASH = "0123456789abcdef0123456789abcdef01234567"
 OTHER_USER = 20000
@@ -99,7 +98,7 @@ def test_without_git_the_commit_is_known_and_changes_are_not(
     program: str, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = git(checkout, "rev-parse", "HEAD")
-    monkeypatch.setattr(kit_source, "GIT_S", 0.2)
+    monkeypatch.setattr(kit, "GIT_S", 0.2)
     with_git(tmp_path / "bin", program, monkeypatch)
     assert source_of(checkout) == Source(commit, None)
 

@@ -1,1 +1,1 @@
-"""The commands of `inakit`, grouped in files by what they import."""
+"""The commands of `inakit`, grouped in files by topic."""
