@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isinf
 from pathlib import Path
 from threading import Event
 
@@ -37,12 +37,13 @@ from inakit.planner.methods.p4inc_aoi.optical_network import (
     segments,
 )
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
-from inakit.planner.methods.p4inc_aoi.schedule import Schedule, Slot, UnitPair, pair, traffic_bps
+from inakit.planner.methods.p4inc_aoi.schedule import Failure, Schedule, Slot, UnitPair, pair, traffic_bps
 from inakit.planner.methods.p4inc_aoi.schedule import check as check_schedule
+from inakit.planner.methods.p4inc_aoi.schedulers import replan
 from inakit.planner.prepared import Prepared
 from inakit.switch.circuit_switch import CircuitSwitch
 from inakit.switch.entries import Entries, SwitchEntries
-from inakit.topo.fabric.circuits import INTERCONNECT, Circuit
+from inakit.topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect
 from inakit.traffic.closed_loop import ClosedLoop, JobState, Progress, ReliableOptions
 from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout, in_flight
@@ -88,16 +89,45 @@ class Course:
             if any(set(link) <= switches.keys() for link in branch.links)
         }
 
-    def check(self) -> None:
+    def check(self, failure: Failure | None = None) -> None:
         """Raise `PlanError` unless the schedule keeps its rules and, in every slot, the plan of its jobs keeps its own.
 
         Jobs of one slot have segments of their own; jobs that run one after another can have the same.
         """
-        check_schedule(self.scheduling, self.schedule)  # a job transfers in every slot from its first to its last
+        check_schedule(
+            self.scheduling, self.schedule, failure
+        )  # a job transfers in all slots from its first to its last
         for running in {frozenset(slot.rates_bps) for slot in self.schedule.slots} - {frozenset()}:
             jobs = tuple(job for job in self.problem.jobs if job.number in running)
             trees = tuple(planned for planned in self.plan.trees if planned.job in running)
             check(replace(self.problem, jobs=jobs), replace(self.plan, trees=trees))
+
+    def busiest(self, number: int) -> UnitPair:
+        """The two units that exchange most in a slot in which units exchange packets."""
+        loads: Counter[UnitPair] = Counter()
+        for (_, unit, server), bps in traffic_bps(self.scheduling, self.schedule, self.schedule.slots[number]).items():
+            loads[pair(unit, server)] += round(bps)
+        return max(loads, key=lambda units: (loads[units], units))
+
+    def after(self, fault: CircuitFault) -> Course:
+        """The course with the schedule anew after a circuit that stays dark; with the same hosts, trees and segments.
+
+        Raises `PlanError`, which names the job, if one cannot go on.
+        """
+        held = segments(self.schedule)
+        spans = {job.number: self.schedule.spans[job.number] for job in self.problem.jobs}
+        uses = {
+            job.number: {*job.workers, *job.servers, *((held[job.number],) if job.number in held else ())}
+            for job in self.problem.jobs
+        }
+        behind = {
+            number: [other for other in spans if spans[other][1] < span[0] and uses[other] & uses[number]]
+            for number, span in spans.items()
+        }
+        failure = Failure(fault.slot, self.busiest(fault.slot))
+        found = replace(self, schedule=replan(self.scheduling, self.schedule, failure, behind))
+        found.check(failure)
+        return found
 
     @property
     def options(self) -> ReliableOptions:
@@ -118,6 +148,7 @@ class CourseOutcome:
     - `connections`: the number of new connections
     - `lost`: the number of packets that arrived at a dark port of the circuit switch
     - `behind_s`: the total time for which slots waited for late jobs, in seconds
+    - `schedule`: what was carried out, which after a circuit that stays dark is another schedule than the course's
     """
 
     outcome: Outcome
@@ -125,6 +156,7 @@ class CourseOutcome:
     connections: int
     lost: int
     behind_s: float
+    schedule: Schedule
 
 
 @dataclass(frozen=True)
@@ -132,7 +164,8 @@ class CircuitFault:
     """The circuit that fails: in a slot, `after_s` after the slot's start, it is dark for `lasting_s` seconds.
 
     It is one between the two units that exchange most in the slot. The schedule does not change: jobs send again what
-    is lost, and the next slots wait for those that are late.
+    is lost, and the next slots wait for those that are late. If the circuit stays dark (`lasting_s` is infinite), the
+    next slots are planned anew, without its two ports.
     """
 
     slot: int
@@ -145,12 +178,14 @@ class Conductor(Interference):
 
     needs = (Feature.CIRCUITS,)
     circuits: CircuitSwitch
+    ports: Interconnect
     beside: Beside
 
     def __init__(
-        self, course: Course, tables: CircuitEntries, circuits: frozenset[Circuit], fault: CircuitFault | None = None
-    ) -> None:
-        self.course, self.tables, self.wanted, self.fault = course, tables, circuits, fault
+        self, course: Course, tables: CircuitEntries, circuits: frozenset[Circuit], fault: CircuitFault | None = None,
+        then: Course | None = None,
+    ) -> None:  # fmt: skip
+        self.course, self.tables, self.wanted, self.fault, self.then = course, tables, circuits, fault, then
         self.failed: frozenset[Circuit] = frozenset()
         self.fault_at = inf
         self.slots = course.schedule.slots
@@ -178,8 +213,8 @@ class Conductor(Interference):
     def acting(self, scene: Scene) -> Iterator[Conductor]:
         """Step the run through its slots. Then raise the error of a failed reconfiguration, or count lost packets."""
         assert scene.network.circuits is not None
-        own = Conductor(self.course, self.tables, self.wanted, self.fault)
-        own.scene, own.circuits = scene, scene.network.circuits
+        own = Conductor(self.course, self.tables, self.wanted, self.fault, self.then)
+        own.scene, own.circuits, own.ports = scene, scene.network.circuits, scene.network.circuits.interconnect
         with scene.network.beside() as own.beside:
             yield own
         own.raise_failures()
@@ -254,7 +289,7 @@ class Conductor(Interference):
 
     def begin(self, loop: ClosedLoop, slot: Slot) -> None:
         """Begin a slot: set its rates at once, and the units' entries and its circuits beside the run."""
-        wanted = self.wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
+        wanted = self.wanted = self.ports.between(pairs_of(slot), self.wanted)
         rates, entered, before = self.course.label_rates(slot), Event(), self.holder
         self.holder = before | self.starting(self.slot)
         after = set(self.holder.values())
@@ -273,13 +308,11 @@ class Conductor(Interference):
         self._starts += [(entered, loop.jobs[self.index[job]]) for job, (first, _) in spans if first == self.slot]
 
     def fail(self, lasting_s: float) -> None:
-        """Make a circuit of the slot's busiest pair of units dark, and light it again if it is still wanted."""
-        loads: Counter[UnitPair] = Counter()
-        for (_, unit, server), bps in traffic_bps(
-            self.course.scheduling, self.course.schedule, self.slots[self.slot]
-        ).items():
-            loads[pair(unit, server)] += round(bps)
-        busiest = max(loads, key=lambda units: (loads[units], units))
+        """Make a circuit of the slot's busiest pair of units dark, and light it again if it is still wanted.
+
+        If it stays dark, go on with the schedule that is planned for this case.
+        """
+        busiest = self.course.busiest(self.slot)
         failed = frozenset({min(each for each in self.wanted if pair(each[0][0], each[1][0]) == busiest)})
 
         def darken() -> None:
@@ -290,7 +323,13 @@ class Conductor(Interference):
             self.failed = frozenset()
             self.circuits.light(failed & self.wanted)
 
-        self._repair = self.beside.during(darken, lasting_s, mend)
+        if self.then is not None:
+            self.course, self.slots, self.wanted = self.then, self.then.schedule.slots, self.wanted - failed
+            ends = {end for each in failed for end in each}
+            self.ports = Interconnect(
+                tuple(fibre for fibre in self.ports.fibres if fibre.end not in ends), self.ports.reconfiguration_s
+            )
+        self._repair = self.beside.during(darken, None if self.then is not None else lasting_s, mend)
 
     def start(self, now: float) -> None:
         """Start the slot's new jobs once the units have their entries, even if the circuits are still dark."""
@@ -348,6 +387,7 @@ def run_course(
     panel = interconnect_of(course.scheduling.center, fabric)
     panel = replace(panel, circuits=panel.between(pairs_of(course.schedule.slots[0])))  # they exist before the slot
     course.check()
+    then = course.after(fault) if fault is not None and isinf(fault.lasting_s) else None
     prepared = Prepared(course.problem, course.plan)
     tables = CircuitEntries(fabric, panel, prepared.entries)
     run = Run(
@@ -356,13 +396,14 @@ def run_course(
         folder=folder,
         interconnect=panel,
         queue_packets=queue_packets,
-        interferences=(Conductor(course, tables, panel.circuits, fault),),
+        interferences=(Conductor(course, tables, panel.circuits, fault, then),),
         observation=AUTO.of(world, prepared),
     )
     outcome = run_plan(run, world, stage=lambda _: nullcontext(progress))
     (done,) = outcome.interferences
     counts, behind_s = done.counts, done.details["behind_s"]
-    return CourseOutcome(outcome, jct_s(course, outcome.measured), counts["connections"], counts["lost"], behind_s)
+    done_jct_s, carried_out = jct_s(course, outcome.measured), (then or course).schedule
+    return CourseOutcome(outcome, done_jct_s, counts["connections"], counts["lost"], behind_s, carried_out)
 
 
 def jct_s(course: Course, measured: Measured) -> dict[int, float]:

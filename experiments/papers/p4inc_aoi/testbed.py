@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
+from math import inf, isinf
 from statistics import fmean
 
 import numpy as np
@@ -311,7 +312,7 @@ class Testbed:
             exchanged = [sum(traffic_bps(smaller, schedule, slot).values()) for slot in schedule.slots]
             if max(exchanged) > 0:  # else no job uses a circuit, and none can fail
                 fault = CircuitFault(exchanged.index(max(exchanged)), FAULT_AFTER_S, lasting_s)
-                setting["fault"] = asdict(fault)
+                setting["fault"] = asdict(fault) | {"lasting_s": FOR_GOOD if isinf(lasting_s) else lasting_s}
         queue = round(QUEUE_PACKETS * max(1.0, self.scale / SCALE))
         return EmulatedRun(
             name, course.problem, course.plan, setting, queue_packets=queue, emulate=partial(self.run, course, fault)
@@ -402,12 +403,16 @@ def show(testbed: Testbed, request: Request, done: EmulatedRuns) -> Iterator[Par
 
 # -- A circuit that fails in a slot (ours).
 
-FAULT_AFTER_S, FAULTS_S, QUICK_FAULTS_S = 0.1, (0.0, 0.1, 0.5, 2.0), (0.0, 0.5)
+FAULT_AFTER_S, FAULTS_S, QUICK_FAULTS_S = 0.1, (0.0, 0.1, 0.5, 2.0, inf), (0.0, 0.5, inf)
+FOR_GOOD = "for good"
 FAILING = ("noINC-TW", "INC-TW")
 
 
 def run_faults(console: Console, request: Request) -> str:
-    """Run TW's schedules while a circuit is dark for some time: the total JCT, and whether sums stay exact."""
+    """Run TW's schedules while a circuit is dark for some time: the total JCT, and whether sums stay exact.
+
+    After one that is dark for good, the next slots are planned anew.
+    """
     testbed = Testbed.of(QUICK_JOBS if request.quick else JOBS, SEED, SCALE if request.scale is None else request.scale)
     lasting = QUICK_FAULTS_S if request.quick else FAULTS_S
     figure = EmulatedFigure(
@@ -433,7 +438,7 @@ def show_faults(testbed: Testbed, lasting: Sequence[float], _: Request, done: Em
     unused = {run.name for run in done.runs if "fault" not in run.setting}
     table = Table(*names(columns[0]), *numbers(*columns[1:6]), title="a circuit fails in the busiest slot", **NARROW)
     for scheme, each, jct, behind_s, lost, again, _exact in cells:
-        dark = "no circuit" if f"{scheme}-{each:g}" in unused else f"{each:g}"
+        dark = "no circuit" if f"{scheme}-{each:g}" in unused else FOR_GOOD if isinf(each) else f"{each:g}"
         table.add_row(scheme, dark, f"{jct:.2f}", f"{behind_s:.2f}", f"{lost:,}", f"{again:,}")
     yield table
     yield Picture([faults_panel(lasting, {name: [row[2] for row in cells if row[0] == name] for name in FAILING})])
@@ -443,7 +448,14 @@ def show_faults(testbed: Testbed, lasting: Sequence[float], _: Request, done: Em
 def faults_panel(lasting: Sequence[float], jct_s: Mapping[str, Sequence[float]]) -> Panel:
     """Bars of the total JCT by the time for which the circuit is dark."""
     series = {name: [exact(value) for value in own] for name, own in jct_s.items()}
-    return Panel(BARS, [f"{each:g} s" for each in lasting], series, "circuit dark", "total JCT (s)", "a circuit fails")
+    return Panel(
+        BARS,
+        [FOR_GOOD if isinf(each) else f"{each:g} s" for each in lasting],
+        series,
+        "circuit dark",
+        "total JCT (s)",
+        "a circuit fails",
+    )
 
 
 FIGURES = {"fig7-emulated": run, "fault": run_faults}

@@ -85,6 +85,28 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A connection between two units that is dark for good from some time within a slot on.
+
+    In that slot no traffic between the two units counts as sent; after it each of them has a port less.
+    """
+
+    slot: int
+    units: UnitPair
+
+    def after(self, center: DataCenter) -> DataCenter:
+        """The data centre with the remaining ports. Raises `PlanError` if a unit has none."""
+        if without := [unit for unit in self.units if not center.unit(unit).optical_ports]:
+            raise PlanError(f"unit '{without[0]}' has no optical port, and no connection that could fail")
+        units = (replace(unit, optical_ports=unit.optical_ports - (unit.name in self.units)) for unit in center.units)
+        return replace(center, units=tuple(units))
+
+    def stops(self, slot: int, job: PlacedJob, inc: str | None) -> bool:
+        """Whether nothing that a job sends in a slot counts."""
+        return slot == self.slot and any(pair(unit, job.server) == self.units for unit, _ in job.flows(inc))
+
+
+@dataclass(frozen=True)
 class ScheduleFigures:
     """The results of a schedule. Times are in seconds, by job.
 
@@ -138,11 +160,11 @@ def increases(schedule: Schedule) -> Iterator[dict[UnitPair, int]]:
         yield {units: count for units, count in more.items() if count > 0}
 
 
-def figures(problem: Scheduling, schedule: Schedule) -> ScheduleFigures:
+def figures(problem: Scheduling, schedule: Schedule, failure: Failure | None = None) -> ScheduleFigures:
     """The figures of a schedule that `check` has passed."""
     slot_s, spans = problem.center.slot_s, schedule.spans
     iterations, completions = {}, {}
-    ends = transfer_ends(problem, schedule)
+    ends = transfer_ends(problem, schedule, failure)
     for job in problem.jobs:
         update = job.update_time(schedule.inc.get(job.number))
         iterations[job.number] = (spans[job.number][1] + 1) * slot_s + update
@@ -150,12 +172,14 @@ def figures(problem: Scheduling, schedule: Schedule) -> ScheduleFigures:
     return ScheduleFigures(iterations, completions, tuple(sum(more.values()) for more in increases(schedule)))
 
 
-def transfer_ends(problem: Scheduling, schedule: Schedule) -> dict[int, float]:
+def transfer_ends(problem: Scheduling, schedule: Schedule, failure: Failure | None = None) -> dict[int, float]:
     """The end of each job's last transfer, in seconds from slot 0. A job that is not done has no entry."""
     runs = {job.number: JobProgress(problem.center, job, schedule.inc.get(job.number)) for job in problem.jobs}
     ends: dict[int, float] = {}
     for number, (slot, more) in enumerate(zip(schedule.slots, increases(schedule), strict=True)):
         for grant in slot.grants:
+            if failure is not None and failure.stops(number, runs[grant.job].job, schedule.inc.get(grant.job)):
+                continue
             used = runs[grant.job].advance(grant.rate_bps, more)
             if used is not None:
                 ends.setdefault(grant.job, number * problem.center.slot_s + used)
@@ -202,8 +226,11 @@ class JobProgress:
 TOLERANCE = 1e-6
 
 
-def check(problem: Scheduling, schedule: Schedule) -> None:
-    """Raise `PlanError`, which names constraint, slot and unit or job, unless the schedule keeps all constraints."""
+def check(problem: Scheduling, schedule: Schedule, failure: Failure | None = None) -> None:
+    """Raise `PlanError`, which names constraint, slot and unit or job, unless the schedule keeps all constraints.
+
+    With a `failure`, also those of the ports that it leaves.
+    """
     jobs = problem.job_of
     for number, unit in schedule.inc.items():
         expect("placement (2)", number in jobs, f"job {number}, which uses INC, is not a job of the problem")
@@ -214,6 +241,8 @@ def check(problem: Scheduling, schedule: Schedule) -> None:
         expect("placement (2)", here, f"job {number} uses INC in unit '{unit}', where it {why}")
     before: Slot | None = None
     for number, slot in enumerate(schedule.slots):
+        if failure is not None and number == failure.slot + 1:
+            problem, before = replace(problem, center=failure.after(problem.center)), None
         if slot != before:
             check_slot(problem, schedule, number, slot)
         before = slot
@@ -225,7 +254,7 @@ def check(problem: Scheduling, schedule: Schedule) -> None:
         expect("duration (11)", served[number] >= last + 1 - first, pauses)
     slots, horizon = len(schedule.slots), problem.horizon
     expect("completion (10)", horizon is None or slots <= horizon, f"{slots} slots, but the horizon is T = {horizon}")
-    late = sorted(set(jobs) - set(transfer_ends(problem, schedule)))
+    late = sorted(set(jobs) - set(transfer_ends(problem, schedule, failure)))
     expect("completion (10)", not late, f"job {min(late, default=0)} has data left after the last slot, {slots - 1}")
 
 

@@ -14,8 +14,8 @@ rises.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heapreplace
 from itertools import repeat
 from math import ceil, inf
@@ -25,7 +25,18 @@ from numpy.typing import NDArray
 
 from inakit.planner.core.plan import SolverOptions, SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
-from inakit.planner.methods.p4inc_aoi.schedule import DUST, Grant, JobProgress, Schedule, Slot, UnitPair, check
+from inakit.planner.methods.p4inc_aoi.schedule import (
+    DUST,
+    Failure,
+    Grant,
+    JobProgress,
+    Schedule,
+    Slot,
+    UnitPair,
+    check,
+    increases,
+    transfer_ends,
+)
 from inakit.planner.methods.p4inc_aoi.slot_resources import (
     ROUNDING,
     JobShape,
@@ -226,10 +237,10 @@ class SlotSimulation:
         slots = tuple(self.slots())
         return Schedule(method, self.inc, slots, SolverOutcome("heuristic", time.monotonic() - started))
 
-    def slots(self) -> Iterator[Slot]:
-        """One slot after another, until no job is left."""
+    def slots(self, number: int = 0) -> Iterator[Slot]:
+        """One slot after another from `number` on, until no job is left; earlier jobs are `active`, or done."""
         waiting = sorted(self.problem.jobs, key=lambda job: (job.arrival, job.number), reverse=True)
-        number = 0
+        waiting = [job for job in waiting if job.arrival >= number]
         while waiting or self.active:
             while waiting and waiting[-1].arrival <= number:
                 job = waiting.pop()
@@ -612,6 +623,91 @@ def moved(order: Sequence[PlacedJob], packing: Packing, draws: np.random.Generat
     ahead = [picked or packing.places[job.number].end_s == last for job, picked in zip(order, drawn, strict=True)]
     moves = list(zip(order, ahead, strict=True))
     return [job for job, first in moves if first] + [job for job, first in moves if not first]
+
+
+# -- A schedule anew, after a connection has failed for good (ours).
+
+
+@dataclass(frozen=True)
+class GoingOn:
+    """The policy after a failure: jobs keep the unit that sums for them, and get at most the rates that they had.
+
+    A job starts when all that `behind` has for it are done: those whose hosts or aggregators it is to get in a run.
+    """
+
+    schedule: Schedule
+    most_bps: Mapping[int, float]
+    behind: Mapping[int, Collection[int]]
+
+    def __call__(self, now: SlotSimulation) -> None:
+        """Grant all that fits, to jobs in the order of their former starts."""
+        here = {one.job.number: one for one in now.active}
+        for number in sorted(here, key=lambda number: (self.schedule.spans[number][0], number)):
+            one, wanted_bps, inc = here[number], self.most_bps[number], self.schedule.inc.get(number)
+            if not one.rate_bps:
+                if any(other in here for other in self.behind.get(number, ())):
+                    continue
+                if inc is not None and not now.resources.inc_jobs[inc]:
+                    continue
+                now.use_inc(one, inc)
+            fits = one.rate_bps or now.resources.has_places(one.shape)
+            more_bps = now.resources.most_bps(one.shape, wanted_bps - one.rate_bps) if fits else 0.0
+            if more_bps > LEAST * wanted_bps:
+                now.grant(one, more_bps)
+            elif not one.rate_bps and inc is not None:
+                now.resources.inc_jobs[inc] += 1
+
+
+def replan(
+    problem: Scheduling, schedule: Schedule, failure: Failure, behind: Mapping[int, Collection[int]] | None = None
+) -> Schedule:
+    """The schedule anew from the slot after a failure on; before, it stays. Jobs that are running go on.
+
+    Raises `PlanError`, which names the job, if one can no longer transfer with the remaining ports.
+    """
+    if not 0 <= failure.slot < len(schedule.slots) or not schedule.slots[failure.slot].ports.get(failure.units, 0):
+        raise PlanError(f"slot {failure.slot} has no connection between {' and '.join(failure.units)} that could fail")
+    most_bps: dict[int, float] = {}
+    for slot in schedule.slots:
+        for number, rate_bps in slot.rates_bps.items():
+            most_bps[number] = max(rate_bps, most_bps.get(number, 0.0))
+    kept, center = schedule.slots[: failure.slot + 1], failure.after(problem.center)
+    now = SlotSimulation(replace(problem, center=center), GoingOn(schedule, most_bps, behind or {}))
+    now.circuits = {**kept[-1].ports, failure.units: kept[-1].ports[failure.units] - 1}
+    now.last, now.inc = Slot(circuits_of(now.circuits), kept[-1].grants), dict(schedule.inc)
+    ends = transfer_ends(problem, replace(schedule, slots=kept), failure)
+    for job in problem.jobs:
+        if job.arrival <= failure.slot and job.number not in ends:
+            now.active.append(now.arrive(job))
+    running = [one for one in now.active if schedule.spans[one.job.number][0] <= failure.slot]
+    for one in running:
+        now.serve(one, schedule.inc.get(one.job.number))
+    for number, (slot, more) in enumerate(zip(kept, increases(replace(schedule, slots=kept)), strict=True)):
+        for one in running:
+            rate_bps = slot.rates_bps.get(one.job.number)
+            if rate_bps is not None and not failure.stops(number, one.job, one.shape.inc):
+                one.run.advance(rate_bps, more)
+    part = 1.0
+    while (crowded := go_on(center, running, kept[-1].rates_bps, part)) is not None and part > LEAST:
+        part /= 2
+    if crowded is not None:
+        raise PlanError(
+            f"a connection between {' and '.join(failure.units)} is dark from slot {failure.slot} on, and job "
+            f"{crowded} cannot go on: constraint 'ports (6)': its units have no other port left; give them more "
+            "optical ports"
+        )
+    return replace(schedule, slots=(*kept, *now.slots(failure.slot + 1)))
+
+
+def go_on(center: DataCenter, running: Sequence[Active], rates_bps: Mapping[int, float], part: float) -> int | None:
+    """Give running jobs a part of their rates; the number of the first job that has no room for it, if there is one."""
+    resources = SlotResources(center)
+    for one in running:
+        one.rate_bps = part * rates_bps[one.job.number]
+        if not resources.fits(one.shape, one.rate_bps):
+            return one.job.number
+        resources.occupy(one.shape, one.rate_bps)
+    return None
 
 
 # -- The schedulers of the registry.

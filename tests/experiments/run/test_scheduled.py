@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from inakit.experiments.run.circuit_schedule import Course, run_course
 from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
-from inakit.planner.methods.p4inc_aoi.schedule import Grant, Schedule, Slot, UnitCircuit, check, figures
+from inakit.planner.methods.p4inc_aoi.schedule import Failure, Grant, Schedule, Slot, UnitCircuit, check, figures
+from inakit.topo.errors import PlanError
 
 PORT_BPS = 4e6
 CENTER = DataCenter(
@@ -155,6 +157,37 @@ def test_a_circuit_that_fails_costs_its_jobs_time_and_no_sum(lasting_s: float, t
     assert failed.lost > usual.lost
     assert usual.jct_s[1] < failed.jct_s[1] < usual.jct_s[1] + lasting_s + 0.3
     assert failed.jct_s[2] == pytest.approx(usual.jct_s[2], 0.01), "job 2 is inside a unit"
+
+
+@TARGETS
+def test_after_a_circuit_that_stays_dark_all_jobs_are_done_by_a_new_plan(target: str, tmp_path: Path) -> None:
+    """Job 1 loses its circuit and goes on over another port; job 3 waits for the last port of gpu1 until it is done."""
+    from inakit.experiments.run.circuit_schedule import CircuitFault  # noqa: PLC0415
+    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
+
+    course = Course.of(SCHEDULING, SCHEDULE)
+    ran = run_course(course, find_world(target), tmp_path, lambda _: None, fault=CircuitFault(0, 0.05, inf))
+    assert ran.outcome.measured.exact
+    assert set(ran.jct_s) == {1, 2, 3}
+    spans = ran.schedule.spans
+    assert ran.schedule.slots[0] == SCHEDULE.slots[0] and spans[1][0] == 0 and spans[3][0] > spans[1][1]
+    after = Failure(0, ("cpu1", "gpu1"))
+    check(SCHEDULING, ran.schedule, after)
+    assert all(slot.ports.get(("cpu1", "gpu1"), 0) <= 1 for slot in ran.schedule.slots[1:])
+    planned = figures(SCHEDULING, ran.schedule, after).jct_s
+    assert all(ran.jct_s[job] < 1.15 * planned[job] + 0.15 for job in planned), (ran.jct_s, planned)
+
+
+def test_a_job_without_another_port_is_named_before_the_run(tmp_path: Path) -> None:
+    from inakit.experiments.run.circuit_schedule import CircuitFault  # noqa: PLC0415
+    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
+
+    units = tuple(replace(unit, optical_ports=1) for unit in CENTER.units)
+    jobs = (PlacedJob(1, {"gpu1": 1}, "cpu1", 60_000), PlacedJob(2, {"gpu2": 1}, "cpu2", 60_000))
+    slots = (Slot((FIRST[0], THIRD[1]), (Grant(1, 4e6), Grant(2, 4e6))),)
+    course = Course.of(Scheduling(replace(CENTER, units=units), jobs), Schedule("hand", {}, slots, SCHEDULE.outcome))
+    with pytest.raises(PlanError, match=r"between cpu2 and gpu2 is dark.*job 2 cannot go on.*more optical ports"):
+        run_course(course, find_world("virtual"), tmp_path, lambda _: None, fault=CircuitFault(0, 0.0, inf))
 
 
 @pytest.mark.compiler

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from random import Random
 
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from p4inc_aoi_cases import GIGA, center, problems
 from tiers import long_unless
 
 from inakit.planner.methods.p4inc_aoi.job_traces import place, training
 from inakit.planner.methods.p4inc_aoi.optical_system import PlacedJob, Scheduling
-from inakit.planner.methods.p4inc_aoi.schedule import check, figures
+from inakit.planner.methods.p4inc_aoi.schedule import Failure, Grant, Slot, UnitCircuit, check, figures
 from inakit.planner.methods.p4inc_aoi.schedulers import (
     OPTICS,
     SERVERS,
@@ -27,6 +28,7 @@ from inakit.planner.methods.p4inc_aoi.schedulers import (
     earliest_s,
     match,
     pack,
+    replan,
     windows,
 )
 from inakit.planner.methods.p4inc_aoi.slot_resources import ROUNDING, settle, uniform
@@ -103,6 +105,45 @@ def test_the_same_problem_has_the_same_schedule(name: str) -> None:
     problem = drawn(jobs=20, seed=1)
     first, second = (replace(find_scheduler(name).schedule(problem), outcome=None) for _ in range(2))  # type: ignore[arg-type]
     assert first == second
+
+
+@settings(max_examples=150, deadline=None)
+@given(problem=problems(), name=st.sampled_from(("INC-TW", "noINC-FCFS", "pack")), draws=st.randoms())
+def test_after_a_connection_fails_for_good_every_job_is_done_or_named(
+    problem: Scheduling, name: str, draws: Random
+) -> None:
+    schedule = find_scheduler(name).schedule(problem)
+    places = [(number, units) for number, slot in enumerate(schedule.slots) for units in slot.ports]
+    assume(places)
+    failure = Failure(*draws.choice(places))
+    try:
+        found = replan(problem, schedule, failure)
+    except PlanError as error:
+        assert "optical ports" in str(error) and "job" in str(error)
+        return
+    check(problem, found, failure)  # the ports that are left, and that all jobs send all their data
+    assert found.slots[: failure.slot + 1] == schedule.slots[: failure.slot + 1]
+    assert found.inc == schedule.inc
+
+
+def test_a_job_whose_only_connection_fails_goes_on_over_another_port() -> None:
+    """It sends 24 Gbit at 8 Gbit/s. What it sends in the slot of the failure is lost, so it takes a slot more."""
+    problem = Scheduling(center(inc_jobs=0, reconfiguration_s=0.0), (PlacedJob(1, {"u0": 1}, "u1", 3 * 10**9),))
+    schedule = find_scheduler("pack").schedule(problem)
+    grants = (Grant(1, 8 * GIGA),)
+    by_one = replace(schedule, slots=(Slot((UnitCircuit("u0", "u1", 1),), grants),) * 3)
+    failure = Failure(1, ("u0", "u1"))
+    found = replan(problem, by_one, failure)
+    assert [slot.grants for slot in found.slots] == [grants] * 4
+    assert figures(problem, found, failure).jct_s == {1: 4.0}
+    with pytest.raises(PlanError, match=r"ports \(6\).*'u0' in slot 2"):
+        check(
+            problem,
+            replace(found, slots=(*found.slots[:2], *(Slot((UnitCircuit("u0", "u1", 2),), grants),) * 2)),
+            failure,
+        )
+    with pytest.raises(PlanError, match="slot 1 has no connection between u0 and u2"):
+        replan(problem, by_one, Failure(1, ("u0", "u2")))
 
 
 @pytest.mark.parametrize("seed", [long_unless(seed < 2, seed) for seed in range(6)])
