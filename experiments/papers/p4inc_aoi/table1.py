@@ -39,7 +39,7 @@ FEWER_PORTS = (12, 8, 4, 2)
 DECIDING: tuple[tuple[str, Trial, tuple[str, ...]], ...] = (
     ("24 ports", {}, (*GAPS, OURS)),
     ("24 ports, links without limit", {"links": "none"}, ("INC-FCFS",)),
-    *((f"{ports} ports", {"ports": ports}, (*GAPS, OURS) if ports >= SMALL["units"] - 1 else (*list(GAPS)[:2], OURS))
+    *((f"{ports} ports", {"ports": ports}, (*GAPS, OURS) if ports >= int(SMALL["units"]) - 1 else (*list(GAPS)[:2], OURS))
       for ports in FEWER_PORTS),
 )  # fmt: skip
 """What decides the absolute values, and the schemes that it concerns; NoRecon needs a port for each pair of units."""

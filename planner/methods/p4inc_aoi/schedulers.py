@@ -684,9 +684,9 @@ def replan(
         now.serve(one, schedule.inc.get(one.job.number))
     for number, (slot, more) in enumerate(zip(kept, increases(replace(schedule, slots=kept)), strict=True)):
         for one in running:
-            rate_bps = slot.rates_bps.get(one.job.number)
-            if rate_bps is not None and not failure.stops(number, one.job, one.shape.inc):
-                one.run.advance(rate_bps, more)
+            sends = one.job.number in slot.rates_bps
+            if sends and not failure.stops(number, one.job, one.shape.inc):
+                one.run.advance(slot.rates_bps[one.job.number], more)
     part = 1.0
     while (crowded := go_on(center, running, kept[-1].rates_bps, part)) is not None and part > LEAST:
         part /= 2
