@@ -58,7 +58,8 @@ CenterFile = Annotated[
 ]
 Starter = Annotated[Path | None, typer.Option(help="write a starter center.yml and jobs.csv into this folder")]
 TraceFile = Annotated[
-    Path | None, typer.Option(help="jobs as CSV: your own, or a trace of Helios, Philly or PAI, by its columns")
+    Path | None,
+    typer.Option(help="jobs as CSV: your own, or a trace of Helios, Philly (JSON too) or PAI, by its columns"),
 ]
 Schedulers = Annotated[
     str,

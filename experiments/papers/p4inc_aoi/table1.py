@@ -36,10 +36,11 @@ TABLE_SETTING: Trial = {**DEFAULTS, **SMALL}
 TIME_LIMIT_S = 60.0
 """The time limit of a program; the paper's Gurobi took 85 to 358 s."""
 FEWER_PORTS = (12, 8, 4, 2)
+SOME = ("INC-FCFS", "INC-TW", OURS)
 DECIDING: tuple[tuple[str, Trial, tuple[str, ...]], ...] = (
     ("24 ports", {}, (*GAPS, OURS)),
     ("24 ports, links without limit", {"links": "none"}, ("INC-FCFS",)),
-    *((f"{ports} ports", {"ports": ports}, (*GAPS, OURS) if ports >= int(SMALL["units"]) - 1 else (*list(GAPS)[:2], OURS))
+    *((f"{ports} ports", {"ports": ports}, (*GAPS, OURS) if ports >= int(SMALL["units"]) - 1 else SOME)
       for ports in FEWER_PORTS),
 )  # fmt: skip
 """What decides the absolute values, and the schemes that it concerns; NoRecon needs a port for each pair of units."""

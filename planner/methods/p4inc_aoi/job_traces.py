@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import ceil, nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -180,6 +183,7 @@ def spread(workers: int, center: DataCenter, draws: np.random.Generator, free_se
 # | the kit's | arrival_s, workers, gradient_bytes; also: update_s, iterations, compute_s, kind |
 # | Helios (SenseTime), `cluster_log.csv` | job_id, gpu_num, submit_time, duration |
 # | Philly (Microsoft), `cluster_job_log`, a line per job | jobid, submitted_time, start_time, end_time, gpus |
+# | Philly's `cluster_job_log` itself, JSON | jobid, submitted_time, attempts: start_time, end_time, detail: gpus |
 # | PAI (Alibaba), `pai_task_table.csv`, a line per task | job_name, inst_num, start_time, end_time, plan_gpu |
 #
 # Public traces tell how long a job had how many GPUs, and not what it sent: `TraceReading` has what has to be assumed.
@@ -275,22 +279,28 @@ class Trace:
 
 
 def read_trace(path: Path, reading: TraceReading | None = None) -> Trace:
-    """Read the jobs of a CSV file. Raises `InputError`, with a line for each fault: file, line, column and value.
+    """Read the jobs of a CSV file, or of Philly's JSON.
+
+    Raises `InputError`, with a line for each fault: file, line, column and value.
 
     Of public traces, jobs with fewer than two GPUs are left out, which send no gradients, and jobs whose start or end
     is unknown. The first job arrives at 0.
     """
     reading = reading or TraceReading()
-    name, header, rows = rows_of(path)
+    text = read_text(path, TRACE)
     faults: list[tuple[int, str]] = []
-    lines = [Row(path, line, dict(zip(header, cells, strict=False)), faults)
-             for line, cells in rows if complete(path, line, header, cells, faults)]  # fmt: skip
     left_out: Counter[str] = Counter()
-    if name == "the kit's":
-        found = [own_request(row) for row in lines]
+    if text.lstrip()[:1] in ("[", "{"):
+        name, found = "Philly", requests_of(philly_log(path, text, faults, left_out), reading, left_out)
     else:
-        ran = {"Helios": helios_jobs, "Philly": philly_jobs, "PAI": pai_jobs}[name](lines, left_out)
-        found = requests_of(ran, reading, left_out)
+        name, header, rows = rows_of(path, text)
+        lines = [Row(path, line, dict(zip(header, cells, strict=False)), faults)
+                 for line, cells in rows if complete(path, line, header, cells, faults)]  # fmt: skip
+        if name == "the kit's":
+            found = [own_request(row) for row in lines]
+        else:
+            ran = {"Helios": helios_jobs, "Philly": philly_jobs, "PAI": pai_jobs}[name](lines, left_out)
+            found = requests_of(ran, reading, left_out)
     if faults:
         raise listed([fault for _, fault in sorted(faults, key=lambda each: each[0])])
     if not found:
@@ -306,12 +316,11 @@ def listed(faults: Sequence[str]) -> InputError:
     return InputError("\n".join((*faults[:MOST_FAULTS], *more)))
 
 
-def rows_of(path: Path) -> tuple[str, list[str], list[tuple[int, list[str]]]]:
+def rows_of(path: Path, text: str) -> tuple[str, list[str], list[tuple[int, list[str]]]]:
     """The name of the trace that the header has, the header, and every line that is not empty, with its number.
 
     Lines before the header that begin with # are comments.
     """
-    text = read_text(path, TRACE)
     try:
         csv.field_size_limit(1 << 20)
         reader = csv.reader(io.StringIO(text), strict=True)
@@ -398,6 +407,65 @@ def philly_jobs(rows: Sequence[Row], left_out: Counter[str]) -> list[RanJob]:
         gpus = int(row.number("gpus", whole=True))
         found.append(RanJob(row.time("submitted_time"), gpus, lasting_s(row)))
     return found
+
+
+def philly_log(path: Path, text: str, faults: list[tuple[int, str]], left_out: Counter[str]) -> list[RanJob]:
+    """The jobs of Philly's `cluster_job_log` itself, a JSON list.
+
+    A job ran as long as all its attempts together, with the most GPUs that one had. Attempts without a known start or
+    end are omitted.
+    """
+    found, rows = [], []
+    for line, job in log_entries(path, text):
+        try:
+            attempts = [
+                (Row(path, line, {key: str(one[key]) for key in ("start_time", "end_time")}, faults),
+                 sum(len(a_list(server["gpus"])) for server in a_list(one["detail"])))
+                for one in a_list(job["attempts"])
+            ]  # fmt: skip
+            rows.append(Row(path, line, {key: str(job[key]) for key in ("jobid", "submitted_time")}, faults))
+        except (KeyError, TypeError) as error:
+            keys = "jobid, submitted_time, and attempts with start_time, end_time and detail with gpus"
+            lacks = f"lacks {error}" if isinstance(error, KeyError) else "is of another form"
+            faults.append((line, f"{path} line {line}: this job {lacks}: {keys} are expected; correct or omit the job"))
+            continue
+        known = [(row, gpus) for row, gpus in attempts if not row.unknown("start_time", "end_time")]
+        if not known or rows[-1].unknown("submitted_time"):
+            left_out[UNFINISHED] += 1
+            continue
+        lasting = sum(lasting_s(row) for row, _ in known)
+        found.append(RanJob(rows[-1].time("submitted_time"), max(gpus for _, gpus in known), lasting))
+    once(rows, "jobid")
+    return found
+
+
+def a_list(value: Any) -> list[Any]:
+    """The value. Raises `TypeError` unless it is a list."""
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r}: a list is expected")
+    return value
+
+
+BETWEEN = re.compile(r"[^\s,]")
+"""The first character of an entry of a list, or the bracket that ends the list."""
+
+
+def log_entries(path: Path, text: str) -> Iterator[tuple[int, Any]]:
+    """Each entry of a JSON list, and the line in which it begins. Raises `InputError` for anything else."""
+    try:
+        a_list(json.loads(text))
+        decoder, line, counted = json.JSONDecoder(), 1, 0
+        place = len(text) - len(text.lstrip()) + 1
+        while (begin := BETWEEN.search(text, place)) is not None and text[begin.start()] != "]":
+            line, counted = line + text.count("\n", counted, begin.start()), begin.start()
+            entry, place = decoder.raw_decode(text, counted)
+            yield line, entry
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {error}") from error
+    except TypeError as error:
+        raise InputError(
+            f"{path}: Philly's cluster_job_log is a JSON list of jobs: put the jobs into one list"
+        ) from error
 
 
 def pai_jobs(rows: Sequence[Row], left_out: Counter[str]) -> list[RanJob]:

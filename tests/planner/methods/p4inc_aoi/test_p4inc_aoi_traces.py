@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,35 @@ lone,tensorflow,1.0,Terminated,1000.0,1010.0,600.0,29.3,100.0,T4
 """
 
 
-@pytest.mark.parametrize(("name", "text"), [("Helios", HELIOS), ("Philly", PHILLY), ("PAI", PAI)])
+def attempt(start: str, end: str, *gpus: int) -> str:
+    """An attempt of a job of Philly's log, with so many GPUs on each of its servers."""
+    servers = [{"ip": f"m{n}", "gpus": [f"gpu{gpu}" for gpu in range(count)]} for n, count in enumerate(gpus)]
+    return json.dumps({"start_time": start, "end_time": end, "detail": servers}, indent=4)
+
+
+def log(*jobs: tuple[str, str, list[str]]) -> str:
+    """Philly's log: jobs with their names, the time of submission, and their attempts."""
+    texts = [
+        f'''{{"status": "Pass", "vc": "v", "jobid": "{name}", "attempts": [{", ".join(attempts)}],
+        "submitted_time": {submitted}, "user": "u"}}'''
+        for name, submitted, attempts in jobs
+    ]
+    return "[" + ",\n".join(texts) + "]\n"
+
+
+PHILLY_LOG = log(
+    ("a_1", '"2017-10-07 01:11:30"',
+     [attempt("2017-10-07 01:12:00", "2017-10-07 01:12:20", 4, 4), attempt("2017-10-07 02:00:00", "None", 8),
+      attempt("2017-10-07 01:13:00", "2017-10-07 01:13:40", 8)]),
+    ("a_0", '"2017-10-07 01:11:00"', [attempt("2017-10-07 01:11:00", "2017-10-07 01:11:10", 4)]),
+    ("a_2", '"2017-10-07 01:12:00"', []),
+    ("a_3", '"2017-10-07 01:12:00"', [attempt("2017-10-07 01:12:10", "2017-10-07 01:12:20", 1)]),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("Helios", HELIOS), ("Philly", PHILLY), ("PAI", PAI), ("Philly", PHILLY_LOG)]
+)
 def test_the_traces_of_the_field_say_when_jobs_came_with_how_many_gpus(name: str, text: str, tmp_path: Path) -> None:
     """Each excerpt has one job of 4 GPUs and 10 s and, 30 s later, one of 8 GPUs and 60 s; others send no gradients."""
     path = tmp_path / "trace.csv"
@@ -135,6 +164,16 @@ OWN = "arrival_s,workers,gradient_bytes\n"
         (HELIOS.replace("18:41:00,2020", "18:61:00,2020"), "line 3, column submit_time: '2020-06-09 18:61:00': a time"),
         (PHILLY.replace("01:13:00", "01:10:00"), "line 2, column end_time: .*after start_time"),
         (PAI.replace("2.0,T", "x,T"), "line 2, column inst_num: 'x'"),
+        ("{}", "is a JSON list of jobs"),
+        ("[]", "no job"),
+        (log(("a", '"2017-10-07"', [attempt("", "", 4).replace("[", '"').replace("]", '"')])), "not JSON"),
+        (PHILLY_LOG.replace("[]", '"none"'), r"line \d\d: this job is of another form"),
+        ("[{]", "not JSON: .*line 1 column 3"),
+        ('[\n{"jobid": "a_0"},\n 5]', "line 2: this job lacks 'attempts'.*\n.*line 3: this job is of another form"),
+        (PHILLY_LOG.replace('"detail"', '"details"', 1), "line 1: this job lacks 'detail'"),
+        (PHILLY_LOG.replace("01:12:20", "00:12:20", 1), "line 1, column end_time: .*after start_time"),
+        (PHILLY_LOG.replace('"a_0"', '"a_1"'), r"line \d\d, column jobid: 'a_1': it is in line 1 too"),
+        (PHILLY_LOG.replace('"2017-10-07 01:11:30"', "[]"), r"line 1, column submitted_time: '\[\]': a time such as"),
     ],
 )
 def test_a_bad_trace_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
