@@ -69,7 +69,13 @@ def read_file(path: Path, kind: FileKind) -> ParsedFile:
     A JSON object in a file of another name is usually valid YAML, whose parser knows the lines; an object indented by
     tabs is not.
     """
-    text = read_text(path, kind)
+    return parse_text(read_text(path, kind), path, kind)
+
+
+def parse_text(text: str, path: Path, kind: FileKind) -> ParsedFile:
+    """Parse the text of a file as `read_file` does. Raises the error of `kind`."""
+    if len(text) > kind.max_bytes:
+        raise kind.error(too_large(path, kind))
     try:
         if path.suffix == ".json" or (text.lstrip()[:1] == "{" and "\t" in text):
             return ParsedFile(path, kind, json.loads(text, object_pairs_hook=without_repeated_keys))
@@ -95,12 +101,18 @@ def read_text(path: Path, kind: FileKind) -> str:
     """
     try:
         if path.stat().st_size > kind.max_bytes:
-            raise kind.error(f"{path}: larger than {kind.max_bytes >> 20} MiB, which no {kind.name} is")
+            raise kind.error(too_large(path, kind))
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise kind.error(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise kind.error(f"{path}: not text in UTF-8: save it in this encoding") from error
+
+
+def too_large(path: Path, kind: FileKind) -> str:
+    """The message for a file beyond its kind's size limit."""
+    most = f"{kind.max_bytes >> 20} MiB" if kind.max_bytes >> 20 else f"{kind.max_bytes} bytes"
+    return f"{path}: larger than {most}, which no {kind.name} is"
 
 
 class RepeatedKeyError(ValueError):
@@ -117,17 +129,42 @@ def without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
+MOST_DEPTH, MOST_DIGITS = 50, 40
+
+
 class PlainLoader(yaml.SafeLoader):
-    """A loader of safe YAML without aliases, which can expand a short file enormously, and without repeated keys."""
+    """A loader of plain YAML: lists, mappings, texts, numbers of a usual length, truth values and null.
+
+    It takes no tags, no aliases, which can expand a short file enormously, and no repeated keys; a date is a text.
+    """
+
+    yaml_implicit_resolvers = {  # noqa: RUF012, PyYAML's own name
+        first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Compose a node as PyYAML does. Raises `MarkedYAMLError` for an alias or a repeated key."""
+        """Compose a node as PyYAML does. Raises `MarkedYAMLError` for what is not plain."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if self.check_event(yaml.AliasEvent):
-            alias = self.get_event()  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem=f"alias '*{alias.anchor}': write it out", problem_mark=alias.start_mark)
+            raise yaml.MarkedYAMLError(problem=f"alias '*{event.anchor}': write it out", problem_mark=event.start_mark)
+        if getattr(event, "tag", None) is not None:
+            raise yaml.MarkedYAMLError(problem=f"tag '{event.tag}': leave it out", problem_mark=event.start_mark)
+        if self.depth > MOST_DEPTH:
+            raise RecursionError
+        self.depth += 1
         node: yaml.Node | None = super().compose_node(parent, index)
+        self.depth -= 1
         if isinstance(node, yaml.MappingNode):
             refuse_repeated_keys(node)
+        if (
+            isinstance(node, yaml.ScalarNode)
+            and node.tag.endswith((":int", ":float"))
+            and len(node.value) > MOST_DIGITS
+        ):
+            problem = f"a number of {len(node.value)} digits: at most {MOST_DIGITS} are read"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         return node
 
 

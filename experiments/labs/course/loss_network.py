@@ -25,9 +25,9 @@ from inakit.experiments.labs.course.aggregation import job_entries
 from inakit.experiments.labs.grading.lab import WrongError
 from inakit.experiments.labs.grading.packets import GRADIENT, Agg, Values, agg_in, summed
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
-from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed, python_paths
+from inakit.experiments.labs.sandbox.process import Sandboxed
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
-from inakit.experiments.labs.sandbox.untrusted import is_whole
+from inakit.experiments.labs.sandbox.untrusted import Reader, plain
 from inakit.experiments.state_explorer import BoolArray, Layer, StateExplorer, States, Successors
 from inakit.topo.errors import InputError
 
@@ -166,7 +166,7 @@ class ModelSwitch:
 
 def student_limits() -> Limits:
     """The limits of a worker, and of a function that returns entries."""
-    return Limits(cpu_s=8, wall_s=12.0, memory_bytes=256 * MIB, readable=python_paths())
+    return Limits(cpu_s=8, wall_s=12.0, memory_bytes=256 * MIB)
 
 
 class StudentWorker:
@@ -207,32 +207,32 @@ def as_json(event: Event) -> list[Any]:
     return ["receive", [each.kind, each.worker, each.slot, each.round, list(each.values)]]
 
 
+READER = Reader(WorkerMistakeError)
+MOST_PACKETS = 64
+
+
 def step_in(answer: Any) -> Step:
-    """The step in the answer of a worker's process; `EndedError` for an invalid answer."""
-    match answer:
-        case [int() as state, list() as sent, dict() as results]:
-            fragments = numbers_in([int(key) if key.isdecimal() and len(key) < 11 else -1 for key in results])
-            values = (numbers_in(value, 8) for value in results.values())
-            packets = tuple((0, packet_in(each)) for each in sent)
-            return Step(state, packets, dict(zip(fragments, values, strict=True)))
-    raise EndedError("its answer does not have the form of an answer")
+    """The step in the answer of a worker's process. Raises `WorkerMistakeError`."""
+    state, sent, results = READER.items("the answer", answer, "parts", 3, 3)
+    packets = READER.items("what a method returns", sent, "packets", MOST_PACKETS)
+    sums = READER.mapping("worker.results", results, "sums, by fragment,").items()
+    return Step(
+        READER.whole("the state", state),
+        tuple((0, packet_in(each)) for each in packets),
+        {READER.whole("a fragment", plain(key)): eight("a result", each) for key, each in sums},
+    )
 
 
 def packet_in(document: Any) -> Agg:
     """A packet in the answer of the worker's process."""
-    if not isinstance(document, list) or len(document) != 5:
-        raise EndedError("its answer is no packet")
-    kind, worker, slot, number = numbers_in(document[:4])
-    return Agg(kind & 0xFF, worker & 0xFF, slot & 0xFFFF, number, numbers_in(document[4], 8))
+    *numbers, values = READER.items("a packet", document, "parts: kind, worker, slot, round, values", 5, 5)
+    kind, worker, slot, number = READER.wholes("the head of a packet", numbers)
+    return Agg(kind & 0xFF, worker & 0xFF, slot & 0xFFFF, number, eight("the values of a packet", values))
 
 
-def numbers_in(document: Any, count: int | None = None) -> Values:
-    """Numbers of 32 bits in the answer of the worker's process, exactly `count` if it is given."""
-    if not isinstance(document, list) or (count is not None and len(document) != count):
-        raise EndedError("its answer is not a list of the length that it must have")
-    if not all(is_whole(each, (1 << 32) - 1) for each in document):
-        raise EndedError("its answer has a value other than a number of 32 bits")
-    return tuple(document)
+def eight(where: str, values: Any) -> Values:
+    """The eight numbers of a packet or of a result."""
+    return READER.wholes(where, values, length=8, least=8)
 
 
 class StudentSwitch:

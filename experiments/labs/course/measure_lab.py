@@ -18,19 +18,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
-
-import yaml
 
 from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.lab import Item, Lab, WrongError
 from inakit.experiments.labs.grading.submission import Submission
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.process import ROOT, Sandboxed, python_paths
-from inakit.experiments.labs.sandbox.untrusted import printable, shown
+from inakit.experiments.labs.sandbox.untrusted import Reader, plain, shown
 from inakit.experiments.papers.common.estimates import estimate
 from inakit.experiments.study.study import measure_setting
 from inakit.experiments.study.summary import bootstrapped
@@ -39,7 +36,7 @@ from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import leaf_spine
 from inakit.topo.fabric.variations import with_ina
 from inakit.topo.files.fabrics import save_fabric
-from inakit.topo.files.reader import PlainLoader
+from inakit.topo.files.reader import FileKind, parse_text
 
 FILE = "fabric.yml"
 WORKERS = 8
@@ -76,6 +73,8 @@ def write_own_fabric(student: str, folder: Path) -> Path:
 ANSWERS, STUDY, RESULTS, SUMMARY, REPORT = "answers.yml", "study.yml", "results.csv", "summary.csv", "report.md"
 FILES = (ANSWERS, STUDY, RESULTS, SUMMARY, REPORT)
 MOST_BYTES = {ANSWERS: 4_000, STUDY: 8_000, RESULTS: 400_000, SUMMARY: 100_000, REPORT: 100_000}
+KIND = FileKind("file of answers", MOST_BYTES[ANSWERS], tells_lines=True)
+READER = Reader(WrongError)
 INA, RING = "aro", "ring"
 RESULT_COLUMNS = ("planner", "gradient_bytes", "seed", "communication_time_s")
 FIGURES = (INA, RING, "difference")
@@ -103,10 +102,10 @@ class Interval(NamedTuple):
     high: float
 
 
-def study_limits() -> Limits:
-    """The limits of the process that reads a study file."""
+def study_limits(folder: str) -> Limits:
+    """The limits of the process that reads a study file; the fabric is in `folder`."""
     parts = (str(ROOT / name) for name in ("topo", "planner", "switch", "traffic", "experiments", "p4"))
-    readable = (*python_paths(), *parts, sysconfig.get_path("purelib"), tempfile.gettempdir())
+    readable = (*python_paths(), *parts, sysconfig.get_path("purelib"), folder)
     return Limits(cpu_s=10, wall_s=30.0, memory_bytes=1536 * MIB, readable=readable)
 
 
@@ -131,21 +130,16 @@ class HandedIn:
     @cached_property
     def answers(self) -> dict[str, Any]:
         """`answers.yml`."""
-        try:
-            document = PlainLoader(self.text(ANSWERS)).get_single_data()
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise WrongError(f"{ANSWERS} is not YAML: {printable(' '.join(str(error).split())[:200])}") from None
-        if not isinstance(document, dict):
-            raise WrongError(f"{ANSWERS} has no keys: student, crossover_bytes and speedup are expected")
-        return document
+        document = parse_text(self.text(ANSWERS), Path(ANSWERS), KIND).document
+        return READER.mapping(ANSWERS, document, "answers: student, crossover_bytes and speedup")
 
     @property
     def student(self) -> str:
         """The name that the fabric is drawn from."""
-        student = self.answers.get("student")
-        if not isinstance(student, str) or not student.strip():
-            raise WrongError(f"{ANSWERS}: 'student' is {shown(student)}: the name with which your fabric was made")
-        return student.strip()
+        student = READER.text(f"{ANSWERS}: 'student'", self.answers.get("student"), MOST_NAME).strip()
+        if not student:
+            raise WrongError(f"{ANSWERS}: 'student' is empty: the name with which your fabric was made is expected")
+        return student
 
     @cached_property
     def study(self) -> list[dict[str, Any]] | WrongError:
@@ -153,7 +147,7 @@ class HandedIn:
         text, module = self.text(STUDY), "inakit.experiments.labs.sandbox.study_runner"
         with tempfile.TemporaryDirectory(prefix="inakit-study-") as folder:
             write_own_fabric(self.student, Path(folder))
-            with closing(Sandboxed(module, study_limits(), {"mistake": WrongError}, site=True)) as process:
+            with closing(Sandboxed(module, study_limits(folder), {"mistake": WrongError}, site=True)) as process:
                 try:
                     found: list[dict[str, Any]] = process.ask("runs", folder, text)
                 except WrongError as mistake:
@@ -180,14 +174,16 @@ class HandedIn:
         """`results.csv`: the seconds of each run. Raises `WrongError` for a repeated run."""
         found: dict[RunKey, float] = {}
         for line, row in rows_of(self.text(RESULTS), RESULTS, RESULT_COLUMNS):
-            key = RunKey(row[0], whole(row[1], line, MOST_GRADIENT_BYTES), whole(row[2], line, MOST_SEED))
+            key = RunKey(
+                row[0],
+                READER.whole(line, plain(row[1]), MOST_GRADIENT_BYTES),
+                READER.whole(line, plain(row[2]), MOST_SEED),
+            )
             if key.planner not in (INA, RING):
                 raise WrongError(f"{line}: planner {shown(key.planner)}: {INA} or {RING} is expected")
             if key in found:
                 raise WrongError(f"{line}: the run {key} is there twice")
-            found[key] = number(row[3], line)
-            if found[key] <= 0:
-                raise WrongError(f"{line}: a communication time of {row[3][:20]} s: more than 0 is expected")
+            found[key] = READER.number(line, plain(row[3]), positive=True)
         if not found:
             raise WrongError(f"{RESULTS} has no run")
         return found
@@ -197,9 +193,9 @@ class HandedIn:
         """`summary.csv`: by size, the intervals of INA, of the ring, and of their difference, in seconds."""
         found: dict[int, dict[str, Interval]] = {}
         for line, row in rows_of(self.text(SUMMARY), SUMMARY, SUMMARY_COLUMNS):
-            values = [number(each, line) for each in row[1:]]
+            values = [READER.number(line, plain(each)) for each in row[1:]]
             ends = (Interval(*values[3 * n : 3 * n + 3]) for n in range(len(FIGURES)))
-            found[whole(row[0], line, MOST_GRADIENT_BYTES)] = dict(zip(FIGURES, ends, strict=True))
+            found[READER.whole(line, plain(row[0]), MOST_GRADIENT_BYTES)] = dict(zip(FIGURES, ends, strict=True))
         return found
 
     def pairs(self, size: int) -> list[tuple[float, float]]:
@@ -216,31 +212,19 @@ class HandedIn:
 
 def rows_of(text: str, name: str, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """The lines of a CSV file below its heading, each with its location for messages."""
-    reader = csv.reader(io.StringIO(text))
-    heading = [each.strip() for each in next(reader, [])]
-    if heading != list(columns):
-        raise WrongError(f"{name}: the first line is {shown(','.join(heading))}: {','.join(columns)} is expected")
-    for row in reader:
-        line = f"{name}:{reader.line_num}"
-        if len(row) != len(columns):
-            raise WrongError(f"{line}: {len(row)} values, where there are {len(columns)} columns")
-        yield line, row
-
-
-def whole(text: str, line: str, most: int) -> int:
-    if not text.strip().isascii() or not text.strip().isdigit() or len(text) > 12 or int(text) > most:
-        raise WrongError(f"{line}: {shown(text)}: a whole number from 0 to {most} is expected")
-    return int(text)
-
-
-def number(text: str, line: str) -> float:
+    # StringIO turns the line ends of Windows and of old Macs into newlines.
+    reader = csv.reader(io.StringIO(text, newline=None))
     try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not isfinite(value):
-        raise WrongError(f"{line}: {shown(text)}: a number is expected")
-    return value
+        heading = [each.strip() for each in next(reader, [])]
+        if heading != list(columns):
+            raise WrongError(f"{name}: the first line is {shown(','.join(heading))}: {','.join(columns)} is expected")
+        for row in reader:
+            line = f"{name}:{reader.line_num}"
+            if len(row) != len(columns):
+                raise WrongError(f"{line}: {len(row)} values, where there are {len(columns)} columns")
+            yield line, row
+    except csv.Error as error:
+        raise WrongError(f"{name}:{reader.line_num}: {error}") from None
 
 
 ROUNDED = 2e-3
@@ -390,12 +374,12 @@ def check_intervals(bench: Bench) -> None:
 def check_crossover(bench: Bench) -> None:
     """The crossover lies where the difference's intervals change sign, and is known to a factor of 4."""
     handed = bench.once(HandedIn.of_bench)
-    match handed.answers.get("crossover_bytes"):
-        case [int(low), int(high)] if 0 < low < high:
-            given = f"{ANSWERS}: crossover_bytes [{low}, {high}]"
-        case other:
-            wanted = "two sizes: the largest at which INA is quicker, and the smallest at which the ring is"
-            raise WrongError(f"{ANSWERS}: 'crossover_bytes' is {shown(other)}: {wanted}")
+    what = "sizes, the largest at which INA is quicker and the smallest at which the ring is,"
+    found = handed.answers.get("crossover_bytes")
+    low, high = READER.wholes(f"{ANSWERS}: 'crossover_bytes'", found, what=what, length=2, least=2)
+    if not 0 < low < high:
+        raise WrongError(f"{ANSWERS}: 'crossover_bytes' is [{low}, {high}]: the second size is greater")
+    given = f"{ANSWERS}: crossover_bytes [{low}, {high}]"
     signs = {size: verdicts([b - a for a, b in pairs]) for size in handed.sizes if (pairs := handed.pairs(size))}
     for end in (low, high):
         if end not in signs:
@@ -415,19 +399,19 @@ def check_crossover(bench: Bench) -> None:
 def check_speedup(bench: Bench) -> None:
     """The speedups for the shortest and the longest message follow from the table."""
     handed = bench.once(HandedIn.of_bench)
-    given = handed.answers.get("speedup")
-    if not isinstance(given, dict):
-        raise WrongError(f"{ANSWERS}: 'speedup' is {shown(given)}: shortest and longest, each [mean, low, high]")
+    given = READER.mapping(f"{ANSWERS}: 'speedup'", handed.answers.get("speedup"), "intervals: shortest, longest")
     sizes = handed.sizes
     for name, size in (("shortest", sizes[0]), ("longest", sizes[-1])):
         ratios = [b / a for a, b in handed.pairs(size)]
-        match given.get(name):
-            case [int() | float() as mean, int() | float() as low, int() | float() as high] if len(ratios) > 1:
-                fault = fault_of(Interval(float(mean), float(low), float(high)), ratios, 2.5 * ratios[0])
-            case other:
-                fault = f"it is {shown(other)}: [mean, low, high] of the ring's time over INA's is expected"
-        if fault:
-            raise WrongError(f"{ANSWERS}: speedup, {name} ({size} bytes): {fault}")
+        where, what = (
+            f"{ANSWERS}: speedup, {name} ({size} bytes)",
+            "numbers (mean, low, high) of the ring's time over INA's",
+        )
+        ends = [READER.number(where, each) for each in READER.items(where, given.get(name), what, 3, 3)]
+        if len(ratios) < 2:
+            raise WrongError(f"{RESULTS} has {len(ratios)} seeds with both methods at {size} bytes: no interval")
+        if fault := fault_of(Interval(*ends), ratios, 2.5 * ratios[0]):
+            raise WrongError(f"{where}: {fault}")
 
 
 def check_report(bench: Bench) -> None:

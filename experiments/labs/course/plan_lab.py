@@ -17,7 +17,7 @@ from inakit.experiments.labs.course.plan_rules import StudentPlan, plan_of
 from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.lab import Item, Lab, WrongError
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
-from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed, python_paths
+from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed
 from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InputError
 
@@ -29,8 +29,8 @@ NONE, FULL = 0.5, 0.9
 
 
 def planner_limits() -> Limits:
-    """The limits of a planner for the plans of an item. It can read Python's standard library, and write no files."""
-    return Limits(cpu_s=10, wall_s=20.0, memory_bytes=256 * MIB, readable=python_paths())
+    """The limits of a planner for the plans of an item. It can read and write no files."""
+    return Limits(cpu_s=10, wall_s=20.0, memory_bytes=256 * MIB)
 
 
 class StudentPlanner:

@@ -16,12 +16,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, pairwise
-from math import isfinite
 from typing import Any
 
 from inakit.experiments.labs.course.plan_networks import LEAST_SLOTS
 from inakit.experiments.labs.grading.lab import WrongError
-from inakit.experiments.labs.sandbox.untrusted import printable, shown
+from inakit.experiments.labs.sandbox.untrusted import Reader, printable, shown
 from inakit.planner.core.check import TreeCheck, check_capacity, check_overlap
 from inakit.planner.core.loads import equal_rate_bps
 from inakit.planner.core.plan import (
@@ -40,8 +39,7 @@ from inakit.topo.errors import PlanError
 TREE = ("job", "rate_bps", "aggregators", "paths")
 AGGREGATOR = ("switch", "pipeline", "first_slot", "slots")
 PATH = ("from", "to", "path")
-MOST = 1000
-"""The limit of aggregators, paths or nodes that are read from a tree."""
+READER = Reader(WrongError)
 WASTED = 0.02
 """The relative shortfall up to which a rate does not count as wasteful."""
 
@@ -87,7 +85,7 @@ class StudentPlan:
 
 def plan_of(answer: Any, problem: Problem) -> StudentPlan:
     """The trees of an answer. Raises `WrongError` unless it has the format of trees, one for each job."""
-    found = items_of(answer, "the plan", "one tree for each job")
+    found = READER.items("the plan", answer, "trees, one for each job,")
     given = [each.get("job") if isinstance(each, dict) else None for each in found]
     jobs = [job.number for job in problem.jobs]
     for number in given:
@@ -107,23 +105,19 @@ class TreeReader:
 
     def __init__(self, job: Job, given: Any) -> None:
         self.job, self.where = job, f"the tree of job {job.number}"
-        self.given = record(given, TREE, self.where)
-        self.aggregators = self.given["aggregators"]
-        if not isinstance(self.aggregators, dict) or len(self.aggregators) > MOST:
-            wanted = f"a dict of at most {MOST} aggregators by name is expected"
-            raise WrongError(f"{self.where}, 'aggregators' is {shown(self.aggregators)}: {wanted}")
-        paths = items_of(self.given["paths"], f"{self.where}, 'paths'", "one path for each worker and aggregator")
-        self.paths = [record(each, PATH, f"{self.where}, path {n}") for n, each in enumerate(paths, start=1)]
-        senders = [name(each["from"], f"{self.where}, 'from'") for each in self.paths]
+        self.given = READER.record(self.where, given, TREE)
+        aggregators = self.given["aggregators"]
+        self.aggregators = READER.mapping(f"{self.where}, 'aggregators'", aggregators, "aggregators by name")
+        what = "paths, one for each worker and aggregator,"
+        paths = READER.items(f"{self.where}, 'paths'", self.given["paths"], what)
+        self.paths = [READER.record(f"{self.where}, path {n}", each, PATH) for n, each in enumerate(paths, start=1)]
+        senders = [READER.text(f"{self.where}, 'from'", each["from"]) for each in self.paths]
         numbers = count(1)
         self.labels = {each: next(numbers) for each in dict.fromkeys([*job.workers, *senders, *self.aggregators])}
 
     def rate(self) -> float:
         """The rate of the tree."""
-        rate = self.given["rate_bps"]
-        if type(rate) not in (int, float) or not isfinite(rate) or rate <= 0:
-            raise WrongError(f"{self.where}: 'rate_bps' is {shown(rate)}: a number of bit/s above 0 is expected")
-        return float(rate)
+        return READER.number(f"{self.where}, 'rate_bps'", self.given["rate_bps"], positive=True)
 
     def tree(self) -> AggregationTree:
         """The tree."""
@@ -136,11 +130,11 @@ class TreeReader:
     def branch(self, number: int, path: Mapping[str, Any]) -> Branch:
         """A path from its named sender to its named aggregator or server."""
         where = f"{self.where}, path {number}"
-        to = name(path["to"], f"{where}, 'to'")
+        to = READER.text(f"{where}, 'to'", path["to"])
         if to not in self.aggregators and to != self.job.servers[0]:
             raise WrongError(f"{where}: 'to' is {shown(to)}: no aggregator of this tree, and not its server")
-        nodes = items_of(path["path"], f"{where}, 'path'", "names of nodes")
-        named = tuple(name(node, f"{where}, 'path'") for node in nodes)
+        nodes = READER.items(f"{where}, 'path'", path["path"], "names of nodes")
+        named = tuple(READER.text(f"{where}, 'path'", node) for node in nodes)
         return Branch(self.labels[path["from"]], self.labels[to] if to in self.aggregators else ROOT_LABEL, named)
 
     def aggregator(self, own: str, given: Any, branches: tuple[Branch, ...]) -> Aggregator:
@@ -148,11 +142,11 @@ class TreeReader:
         where = f"{self.where}, aggregator '{printable(own[:40])}'"
         if own in (*self.job.workers, self.job.servers[0]):
             raise WrongError(f"{where}: that is the name of a host; give the aggregator another one")
-        read = record(given, AGGREGATOR, where)
-        numbers = [whole(read[key], f"{where}, '{key}'") for key in AGGREGATOR[1:]]
+        read = READER.record(where, given, AGGREGATOR)
+        numbers = [READER.whole(f"{where}, '{key}'", read[key]) for key in AGGREGATOR[1:]]
         children = tuple(branch.label for branch in branches if branch.parent == self.labels[own])
         return Aggregator(
-            self.labels[own], name(read["switch"], f"{where}, 'switch'"), numbers[0], children, *numbers[1:]
+            self.labels[own], READER.text(f"{where}, 'switch'", read["switch"]), numbers[0], children, *numbers[1:]
         )
 
     def names(self) -> dict[int, str]:
@@ -161,40 +155,6 @@ class TreeReader:
             label: f"aggregator '{printable(own[:40])}'" if own in self.aggregators else printable(own[:40])
             for own, label in self.labels.items()
         }
-
-
-def record(given: Any, keys: tuple[str, ...], where: str) -> dict[str, Any]:
-    """A dict with exactly these keys."""
-    if not isinstance(given, dict):
-        raise WrongError(f"{where} is {shown(given)}: a dict with {', '.join(keys)} is expected")
-    for key in keys:
-        if key not in given:
-            raise WrongError(f"{where} has no '{key}': {', '.join(keys)} are expected")
-    for key in given:
-        if key not in keys:
-            raise WrongError(f"{where} has the key {shown(key)}: {', '.join(keys)} are expected")
-    return given
-
-
-def items_of(given: Any, where: str, expected: str) -> list[Any]:
-    """A list of a bounded length."""
-    if not isinstance(given, list) or len(given) > MOST:
-        raise WrongError(f"{where} is {shown(given)}: a list is expected, {expected}")
-    return given
-
-
-def name(given: Any, where: str) -> str:
-    """A text."""
-    if not isinstance(given, str):
-        raise WrongError(f"{where} is {shown(given)}: a name is expected")
-    return given
-
-
-def whole(given: Any, where: str) -> int:
-    """A whole number, not negative."""
-    if type(given) is not int or given < 0:
-        raise WrongError(f"{where} is {shown(given)}: a whole number from 0 on is expected")
-    return given
 
 
 # -- rules

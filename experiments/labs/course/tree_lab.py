@@ -31,9 +31,9 @@ from inakit.experiments.labs.course.tree_network import (
 from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.lab import Item, Lab, WrongError
 from inakit.experiments.labs.grading.packets import GRADIENT, RESULT, Agg
-from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed
+from inakit.experiments.labs.sandbox.process import Sandboxed
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
-from inakit.experiments.labs.sandbox.untrusted import is_whole, shown
+from inakit.experiments.labs.sandbox.untrusted import Reader, shown
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.interpret.interpreted_switch import Packets
@@ -116,6 +116,10 @@ class EntriesMistakeError(InputError):
         super().__init__(message if message.startswith(FILE) else f"{FILE}: {message}")
 
 
+READER = Reader(EntriesMistakeError)
+MOST_ROWS, MOST_NUMBERS = 2000, 64
+
+
 class StudentEntries:
     """The student's function, in a sandbox."""
 
@@ -135,28 +139,31 @@ class StudentEntries:
         """The function's entries for a switch; `InputError` for a mistake of the student's code."""
         tables: dict[tuple[str, tuple[int, ...]], TableEntry] = {}
         groups: dict[int, MulticastGroup] = {}
-        for row in self.process.ask("entries", drawn.document(), switch):
+        rows = self.process.ask("entries", drawn.document(), switch)
+        for row in READER.items("what entries() returns", rows, "entries", MOST_ROWS):
             match row:
-                case ["entry", str() as table, list() as key, str() as action, list() as params]:
-                    found = entry_of(switch, table, numbers(key), action, numbers(params))
-                    known = tables.setdefault((table, numbers(key)), found)
+                case ["entry", str() as table, given, str() as action, params]:
+                    key = READER.wholes("the key", given, MOST_16_BITS, length=MOST_NUMBERS)
+                    found = entry_of(
+                        switch,
+                        table,
+                        key,
+                        action,
+                        READER.wholes("the parameters", params, MOST_16_BITS, length=MOST_NUMBERS),
+                    )
+                    known = tables.setdefault((table, key), found)
                     if known != found and table in wanted:
-                        raise InputError(f"{FILE}: {switch}: table '{table}' has two entries for key {tuple(key)}")
-                case ["group", int() as number, list() as ports]:
+                        raise InputError(f"{FILE}: {switch}: table '{table}' has two entries for key {key}")
+                case ["group", given, ports]:
+                    number = READER.whole("the number of a group", given, MOST_16_BITS)
+                    found_ports = READER.wholes("the ports", ports, MOST_16_BITS, length=MOST_NUMBERS)
                     if DOWN in wanted:
-                        groups[number] = group_of(switch, number, numbers(ports), groups)
+                        groups[number] = group_of(switch, number, found_ports, groups)
                 case _:
-                    raise EndedError("its answer does not have the form of an answer")
+                    raise READER.wrong("an entry", row, "Entry(table, key, action, params) or Group(number, ports)")
         return SwitchEntries(
             switch, tuple(each for each in tables.values() if each.table in wanted), tuple(groups.values())
         )
-
-
-def numbers(found: list[object]) -> tuple[int, ...]:
-    """Whole numbers of 16 bits from the process that runs the student's function."""
-    if not all(is_whole(each, MOST_16_BITS) for each in found):
-        raise EndedError("its answer has values other than numbers")
-    return tuple(each for each in found if isinstance(each, int))
 
 
 def entry_of(switch: str, table: str, key: tuple[int, ...], action: str, params: tuple[int, ...]) -> TableEntry:

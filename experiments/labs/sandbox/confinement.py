@@ -1,8 +1,8 @@
-"""Permanent confinement of a process: resource limits, access to files (Landlock), system calls (seccomp).
+"""Permanent confinement of a process: resource limits, files out of reach, and the system calls that are left.
 
-Landlock (Linux 5.13 and later) needs no root. It is called by its system calls, which have the same numbers on all
-processors. The filter of system calls refuses changes that Landlock does not govern (modes, owners and times of files):
-it is a list of refused calls, in classic BPF. Refused calls fail with EPERM, so that Python code sees an OSError.
+Files are kept away by Landlock (Linux 5.13 and later), or by a mount namespace with nothing but the readable files in
+it; neither needs root. The filter of system calls, in classic BPF, has a list of the allowed ones. Others fail with
+EPERM, and those of newer kernels with ENOSYS, for which C libraries have older calls.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import platform
 import resource
 import stat
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 MIB = 1 << 20
@@ -33,7 +34,7 @@ class Limits:
     cpu_s: int = 10
     wall_s: float = 20.0
     memory_bytes: int = 512 * MIB
-    written_bytes: int = MIB
+    written_bytes: int = 0
     open_files: int = 64
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
@@ -43,6 +44,18 @@ class Limits:
 def limits_from(document: dict[str, Any]) -> Limits:
     """The limits of a JSON document that has all their fields."""
     return Limits(**document)
+
+
+def confine(limits: Limits) -> dict[str, str]:
+    """Confine this process; return the mechanism that holds each kind of limit, empty where this machine has none."""
+    prctl(DEATH_SIGNAL, 9)
+    set_limits(limits)
+    files = give_up_files(limits.readable, limits.writable)
+    calls = "seccomp" if refuse_calls(programs=limits.programs) else ""
+    return {"time and memory": "resource limits", "files": files, "network, processes and signals": calls}
+
+
+# -- resources
 
 
 def set_limits(limits: Limits) -> None:
@@ -65,10 +78,29 @@ def set_limit(what: int, soft: int, hard: int | None = None) -> None:
     resource.setrlimit(what, (min(soft, most), most))
 
 
+def prctl(option: int, value: int, address: int = 0) -> int:
+    """`prctl` with two arguments; -1 where there is no such call."""
+    if platform.system() != "Linux":
+        return -1
+    return int(ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(address), 0, 0))
+
+
+def syscall(number: int, *arguments: int | bytes | None) -> int:
+    """A system call of Linux; -1 if it fails."""
+    if platform.system() != "Linux":
+        return -1
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    values = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    return int(libc.syscall(ctypes.c_long(number), *values))
+
+
+# -- files, by Landlock, whose calls have the same numbers on all processors
+
+DEATH_SIGNAL, NO_NEW_PRIVILEGES = 1, 38
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ASK_VERSION = 1
 PATH_BENEATH = 1
-NO_NEW_PRIVILEGES = 38
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 TRUNCATE = 1 << 14
@@ -83,26 +115,34 @@ SCOPES = 0b11
 
 def landlock_version() -> int:
     """The version of the kernel's Landlock; 0 if it is missing or disabled."""
-    found = syscall(CREATE_RULESET, None, 0, ASK_VERSION)
-    return max(0, found)
+    return max(0, syscall(CREATE_RULESET, None, 0, ASK_VERSION))
 
 
-def give_up_files(readable: Iterable[str], writable: Iterable[str]) -> int:
-    """Give up access to files outside these paths; return the version of Landlock in force, 0 if there is none."""
+def give_up_files(readable: Iterable[str], writable: Iterable[str]) -> str:
+    """Give up access to files outside these paths; return the mechanism, which is empty if there is none here."""
+    if version := by_landlock(readable, writable):
+        return f"Landlock {version}"
+    return "a mount namespace" if by_namespace(readable, writable) else ""
+
+
+def by_landlock(readable: Iterable[str], writable: Iterable[str]) -> int:
+    """Confine this process by Landlock; return its version, 0 if it is not in force."""
     found = landlock_version()
     if not found:
         return 0
     handled = RIGHTS[min(found, max(RIGHTS))]
-    parts = [handled, *([TCP] if found >= 4 else []), *([SCOPES] if found >= 6 else [])]
-    attribute = struct.pack(f"={len(parts)}Q", *parts)
-    ruleset = syscall(CREATE_RULESET, attribute, len(attribute), 0)
+    ruleset = -1
+    for parts in ((handled, TCP, SCOPES), (handled, TCP), (handled,)):  # older kernels refuse what they do not know
+        attribute = struct.pack(f"={len(parts)}Q", *parts)
+        ruleset = ruleset if ruleset >= 0 else syscall(CREATE_RULESET, attribute, len(attribute), 0)
     for path in readable:
         allow(ruleset, path, READ & handled)
     for path in writable:
         allow(ruleset, path, handled)
     prctl(NO_NEW_PRIVILEGES, 1)
     refused = ruleset < 0 or syscall(RESTRICT_SELF, ruleset, 0)
-    os.close(ruleset)
+    if ruleset >= 0:
+        os.close(ruleset)
     return 0 if refused else found
 
 
@@ -118,25 +158,76 @@ def allow(ruleset: int, path: str, rights: int) -> None:
     os.close(descriptor)
 
 
-def prctl(option: int, value: int, address: int = 0) -> int:
-    """`prctl` with two arguments."""
-    return int(ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(address), 0, 0))
+# -- files, by a mount namespace
+
+NEW_NAMESPACE, NEW_USER = 0x20000, 0x10000000
+READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 16384, 1 << 18
+KEPT_FLAGS = 0b1110 | 1024 | 2048
+"""The flags of a mount that a remount has to keep: no set-user-id, no devices, no programs, and no times of access."""
+DETACH = 2
+NEW_ROOT = "/sys"
+"""A folder that every Linux has and that no program reads here: the new root is mounted over it."""
 
 
-def syscall(number: int, *arguments: int | bytes | None) -> int:
-    """A system call; -1 if it fails."""
+def by_namespace(readable: Iterable[str], writable: Iterable[str]) -> bool:
+    """Move this process to a root that has only these paths; return False if the kernel refuses.
+
+    A process without root gets its rights over mounts from a user namespace.
+    """
+    if platform.system() != "Linux":
+        return False
+    user, group, here = os.getuid(), os.getgid(), Path.cwd()
     libc = ctypes.CDLL(None)
-    libc.syscall.restype = ctypes.c_long
-    values = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
-    return int(libc.syscall(ctypes.c_long(number), *values))
 
+    def mount(source: str, target: str, kind: str | None, flags: int) -> None:
+        name = None if kind is None else kind.encode()
+        if libc.mount(os.fsencode(source), os.fsencode(target), name, ctypes.c_ulong(flags), None):
+            raise OSError(errno.EPERM, f"mount {target}")
+
+    try:
+        if libc.unshare(NEW_NAMESPACE | (NEW_USER if user else 0)):
+            return False
+        if user:
+            for name, text in (
+                ("setgroups", "deny"),
+                ("uid_map", f"{user} {user} 1"),
+                ("gid_map", f"{group} {group} 1"),
+            ):
+                Path("/proc/self", name).write_text(text)
+        mount("none", "/", None, RECURSIVE | PRIVATE)
+        mount("inakit", NEW_ROOT, "tmpfs", 0)
+        for path in sorted({*readable, *writable}, key=len):
+            place_in(path, mount, may_write=path in writable)
+        mount("none", NEW_ROOT, None, REMOUNT | BIND | READ_ONLY)
+        os.chdir(NEW_ROOT)
+        if libc.syscall(PIVOT_ROOT[column()], b".", b".") or libc.umount2(b".", DETACH):
+            return False
+        os.chdir(here if here.is_dir() else "/")
+    except OSError:
+        return False
+    return True
+
+
+def place_in(path: str, mount: Callable[[str, str, str | None, int], None], *, may_write: bool) -> None:
+    """Mount a file or folder in the new root under its path, unless it is missing or a mounted folder has it."""
+    source, place = Path(path).resolve(), Path(NEW_ROOT + path)
+    if not source.exists() or place.exists():
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.mkdir() if source.is_dir() else place.touch()
+    mount(str(source), str(place), None, BIND)
+    if not may_write:
+        mount("none", str(place), None, REMOUNT | BIND | READ_ONLY | os.statvfs(place).f_flag & KEPT_FLAGS)
+
+
+# -- system calls
 
 SET_SECCOMP, FILTER = 22, 2
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
-CLONE_THREAD = 0x00010000
-X32 = 0x40000000
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 LOAD, JUMP, EQUAL, GREATER_OR_EQUAL, BITS, RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
+NEWER = 424
+"""From this number on calls are the same on all processors, and newer than the C libraries that have to do without."""
 
 X86_64, AARCH64 = 0xC000003E, 0xC00000B7
 MACHINES = {"x86_64": (X86_64, 0), "aarch64": (AARCH64, 1), "arm64": (AARCH64, 1)}
@@ -145,55 +236,85 @@ MACHINES = {"x86_64": (X86_64, 0), "aarch64": (AARCH64, 1), "arm64": (AARCH64, 1
 Numbers = dict[str, tuple[int | None, int | None]]
 """System calls, and their numbers on x86_64 and aarch64."""
 
-STARTS: Numbers = {
-    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
+ALLOWED: Numbers = {
+    "read": (0, 63), "write": (1, 64), "readv": (19, 65), "writev": (20, 66), "pread64": (17, 67), "close": (3, 57),
+    "open": (2, None), "openat": (257, 56), "lseek": (8, 62), "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24),
+    "stat": (4, None), "lstat": (6, None), "fstat": (5, 80), "newfstatat": (262, 79), "statx": (332, 291),
+    "access": (21, None), "faccessat": (269, 48), "readlink": (89, None), "readlinkat": (267, 78),
+    "getdents64": (217, 61), "getcwd": (79, 17), "chdir": (80, 49), "fadvise64": (221, 223), "statfs": (137, 43),
+    "fstatfs": (138, 44),
+    "poll": (7, None), "ppoll": (271, 73), "select": (23, None), "pselect6": (270, 72),
+    "mmap": (9, 222), "munmap": (11, 215), "mremap": (25, 216), "mprotect": (10, 226), "madvise": (28, 233),
+    "brk": (12, 214), "futex": (202, 98), "membarrier": (324, 283), "getrandom": (318, 278),
+    "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "sigaltstack": (131, 132),
+    "restart_syscall": (219, 128), "nanosleep": (35, 101), "clock_nanosleep": (230, 115), "clock_gettime": (228, 113),
+    "clock_getres": (229, 114), "gettimeofday": (96, 169), "time": (201, None), "times": (100, 153),
+    "getrusage": (98, 165), "getrlimit": (97, 163), "sysinfo": (99, 179), "uname": (63, 160), "getpid": (39, 172),
+    "gettid": (186, 178), "getppid": (110, 173), "getuid": (102, 174), "geteuid": (107, 175), "getgid": (104, 176),
+    "getegid": (108, 177), "sched_yield": (24, 124), "sched_getaffinity": (204, 123), "arch_prctl": (158, None),
+    "set_tid_address": (218, 96), "set_robust_list": (273, 99), "rseq": (334, 293), "exit": (60, 93),
+    "exit_group": (231, 94),
 }  # fmt: skip
-CLONE, CLONE3 = (56, 220), (435, 435)
-"""The filter reports `clone3` as missing, because its flags are in memory, which no filter reads; libc then uses
-`clone`."""
-ALWAYS: Numbers = {
-    "socket": (41, 198), "socketpair": (53, 199), "io_uring_setup": (425, 425), "kill": (62, 129),
-    "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
-    "pidfd_send_signal": (424, 424), "pidfd_open": (434, 434), "pidfd_getfd": (438, 438), "ptrace": (101, 117),
-    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "unshare": (272, 97), "setns": (308, 268),
-    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "bpf": (321, 280),
-    "perf_event_open": (298, 241), "userfaultfd": (323, 282), "keyctl": (250, 219), "add_key": (248, 217),
-    "request_key": (249, 218), "memfd_create": (319, 279), "shmget": (29, 194), "msgget": (68, 186),
-    "semget": (64, 190), "mq_open": (240, 180), "prlimit64": (302, 261), "setrlimit": (160, 164),
-    "setsid": (112, 157), "setpgid": (109, 154), "setpriority": (141, 140), "sched_setaffinity": (203, 122),
-    "truncate": (76, 45), "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
-    "chown": (92, None), "lchown": (94, None), "fchown": (93, 55), "fchownat": (260, 54), "utime": (132, None),
-    "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88), "setxattr": (188, 5),
-    "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14), "lremovexattr": (198, 15),
-    "fremovexattr": (199, 16), "reboot": (169, 142), "swapon": (167, 224), "sethostname": (170, 161),
-    "settimeofday": (164, 170), "clock_settime": (227, 112), "init_module": (175, 105), "finit_module": (313, 273),
-    "kexec_load": (246, 104),
+COMPILERS: Numbers = {
+    "execve": (59, 221), "fork": (57, None), "vfork": (58, None), "wait4": (61, 260), "pipe": (22, None),
+    "pipe2": (293, 59), "pwrite64": (18, 68), "umask": (95, 166), "getpgrp": (111, None), "mkdir": (83, None),
+    "mkdirat": (258, 34), "unlink": (87, None), "unlinkat": (263, 35), "rename": (82, None), "renameat": (264, 38),
+    "renameat2": (316, 276),
 }  # fmt: skip
-SIGNALS = ("kill", "tkill", "tgkill", "setsid", "setpgid", "setpriority", "socketpair", "fchmod", "chmod", "prlimit64")
-"""The calls that compilers make on their own processes and files."""
+"""What programs that start others, such as p4c, call besides."""
+FCNTL, IOCTL, PRLIMIT, CLONE, PIVOT_ROOT = (72, 25), (16, 29), (302, 261), (56, 220), (155, 41)
+COMMANDS = (0, 1, 2, 3, 1030)
+"""Of `fcntl`: copies of descriptors, and their flags. The others set who gets which signals, leases and locks."""
+REQUESTS = (0x5401, 0x5413, 0x541B, 0x5450, 0x5451)
+"""Of `ioctl`: what a terminal is and has ready, and whether a descriptor stays open in a new program."""
+LEAVES = 0x7E02A000
+"""The flags of `clone` with which a process would get namespaces, or the parent or tracer of its own parent."""
+
+Line = tuple[int, int, int, int]
+"""A line of classic BPF: a code, the number of lines to skip if a test holds and if not, and an operand."""
+PASS: Line = (RETURN, 0, 0, ALLOW)
+FAIL: Line = (RETURN, 0, 0, REFUSE | errno.EPERM)
+
+
+def column() -> int:
+    """The column of this machine in the tables of calls."""
+    return MACHINES.get(platform.machine(), (0, 0))[1]
 
 
 def filter_for(machine: str, *, programs: bool) -> bytes | None:
-    """The filter for a machine, as `uname -m` names it, as bytes; None for one whose calls are not listed here.
-
-    It is classic BPF: each line is a code, the number of lines to skip if a test holds and if not, and an operand.
-    """
+    """The filter for a machine, as `uname -m` names it, as bytes; None for one whose calls are not listed here."""
     if machine not in MACHINES:
         return None
-    architecture, column = MACHINES[machine]
-    refused = {name: each for name, each in ALWAYS.items() if name not in SIGNALS} if programs else {**ALWAYS, **STARTS}
-    lines = [
-        (LOAD, 0, 0, ARCHITECTURE), (EQUAL, 0, 1, architecture), (JUMP, 0, 0, 1), (RETURN, 0, 0, KILL),
-        (LOAD, 0, 0, NUMBER), (GREATER_OR_EQUAL, 0, 1, X32), (RETURN, 0, 0, REFUSE | errno.ENOSYS),
+    architecture, own = MACHINES[machine]
+    lines: list[Line] = [
+        (LOAD, 0, 0, ARCHITECTURE), (EQUAL, 1, 0, architecture), (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, NUMBER), (GREATER_OR_EQUAL, 0, 1, NEWER), (RETURN, 0, 0, REFUSE | errno.ENOSYS),
     ]  # fmt: skip
-    for each in refused.values():
-        if (number := each[column]) is not None:
-            lines += [(EQUAL, 0, 1, number), (RETURN, 0, 0, REFUSE | errno.EPERM)]
-    if not programs:  # `clone` can start threads only
-        lines += [(EQUAL, 0, 1, CLONE3[column]), (RETURN, 0, 0, REFUSE | errno.ENOSYS)]
-        lines += [(EQUAL, 0, 3, CLONE[column]), (LOAD, 0, 0, FIRST_ARGUMENT), (BITS, 1, 0, CLONE_THREAD)]
-        lines += [(RETURN, 0, 0, REFUSE | errno.EPERM)]
-    return b"".join(struct.pack("=HBBI", *line) for line in [*lines, (RETURN, 0, 0, ALLOW)])
+    for each in (ALLOWED | COMPILERS if programs else ALLOWED).values():
+        if (number := each[own]) is not None:
+            lines += [(EQUAL, 0, 1, number), PASS]
+    lines += of_call(FCNTL[own], [argument(1), *one_of(COMMANDS), FAIL])
+    lines += of_call(IOCTL[own], [argument(1), *one_of(REQUESTS), FAIL])
+    nothing_set = [argument(2), (EQUAL, 0, 3, 0), argument(2, high=True), (EQUAL, 0, 1, 0), PASS, FAIL]
+    lines += of_call(PRLIMIT[own], nothing_set)
+    if programs:
+        lines += of_call(CLONE[own], [argument(0), (BITS, 1, 0, LEAVES), PASS, FAIL])
+    return b"".join(struct.pack("=HBBI", *line) for line in [*lines, FAIL])
+
+
+def of_call(number: int, decision: list[Line]) -> list[Line]:
+    """The lines that decide on a call by its arguments."""
+    return [(EQUAL, 0, len(decision), number), *decision]
+
+
+def argument(position: int, *, high: bool = False) -> Line:
+    """The line that loads the low or the high half of an argument."""
+    return (LOAD, 0, 0, ARGUMENTS + 8 * position + 4 * high)
+
+
+def one_of(values: Iterable[int]) -> list[Line]:
+    """The lines that allow a call whose loaded argument is one of these."""
+    return [line for value in values for line in ((EQUAL, 0, 1, value), PASS)]
 
 
 class Pointer(ctypes.Structure):
@@ -203,10 +324,13 @@ class Pointer(ctypes.Structure):
 
 
 def refuse_calls(*, programs: bool) -> bool:
-    """Permanently refuse calls that this process does not need; return whether the kernel accepted the filter."""
+    """Permanently refuse the calls that this process does not need; return whether the kernel accepted the filter."""
     lines = filter_for(platform.machine(), programs=programs)
-    if platform.system() != "Linux" or lines is None:
-        return False
+    return lines is not None and install(lines)
+
+
+def install(lines: bytes) -> bool:
+    """Install a filter; return whether the kernel accepted it."""
     pointer = Pointer(len(lines) // 8, lines)
     prctl(NO_NEW_PRIVILEGES, 1)
     return prctl(SET_SECCOMP, FILTER, ctypes.addressof(pointer)) == 0

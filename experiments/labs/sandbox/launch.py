@@ -14,7 +14,7 @@ import struct
 import sys
 from typing import Any
 
-from inakit.experiments.labs.sandbox.confinement import give_up_files, limits_from, refuse_calls, set_limits
+from inakit.experiments.labs.sandbox.confinement import confine, limits_from
 
 LENGTH = struct.Struct("!I")
 MOST_BYTES = 4 << 20
@@ -31,18 +31,8 @@ def main() -> None:
     document = json.loads(sys.argv[1])
     answers = os.dup(1)
     os.dup2(2, 1)
-    limits = limits_from(document["limits"])
     runner = importlib.import_module(document["module"]) if "module" in document else None
-    set_limits(limits)
-    landlock = give_up_files(limits.readable, limits.writable)
-    by_filter = "seccomp" if refuse_calls(programs=limits.programs) else ""
-    enforced = {
-        "time and memory": "resource limits",
-        "files": f"Landlock {landlock}" if landlock else "",
-        "network": by_filter,
-        "processes and signals": by_filter,
-    }
-    send(answers, enforced)
+    send(answers, confine(limits_from(document["limits"])))
     if runner is None:
         os.close(answers)
         os.execv(document["command"][0], document["command"])

@@ -12,21 +12,26 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.launch import LENGTH, MOST_BYTES, packed
 from inakit.experiments.labs.sandbox.untrusted import printable
+from inakit.topo.errors import MachineError
 
 ROOT = Path(__file__).parents[4]
 """The folder that has the package `inakit`."""
 STEP_S, START_S, POLL_S = 0.5, 20.0, 0.01
-MOST_SAID = 2000
+MOST_SAID = MIB
+"""The number of bytes that a process may write to its output."""
+UNCONFINED = "INAKIT_UNCONFINED"
+"""The variable of the environment that lets submissions run where nothing confines them; `--unconfined` sets it."""
 LAUNCH = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from inakit.experiments.labs.sandbox.launch import main; main()"
 )
@@ -52,7 +57,7 @@ class EndedError(Exception):
 
 
 class Patience:
-    """Waits for at most `left` seconds in all.
+    """Waits for at most `left` seconds in all, and no longer than the limits of `wall_limit` around it allow.
 
     It waits in short steps, and each step counts at most its nominal length, so that time in which this machine is
     suspended or overloaded does not count.
@@ -61,24 +66,86 @@ class Patience:
     def __init__(self, seconds: float) -> None:
         self.left = seconds
 
-    def wait(self, readable: Sequence[int] = (), writable: Sequence[int] = ()) -> bool:
-        """Wait until one of these descriptors is ready; return False when the time is over."""
-        while self.left > 0:
+    def wait(self, readable: Sequence[int] = (), writable: Sequence[int] = ()) -> set[int]:
+        """The descriptors that are ready, as soon as one is; none when the time is over."""
+        every = (self, *AROUND.get())
+        while (left := min(each.left for each in every)) > 0:
             began = time.monotonic()
-            ready = select.select(readable, writable, (), min(STEP_S, self.left))
-            self.left -= min(STEP_S, time.monotonic() - began)
+            ready = select.select(readable, writable, (), min(STEP_S, left))
+            for each in every:
+                each.left -= min(STEP_S, time.monotonic() - began)
             if any(ready):
-                return True
-        return False
+                return {*ready[0], *ready[1]}
+        return set()
+
+
+AROUND: ContextVar[tuple[Patience, ...]] = ContextVar("AROUND", default=())
+
+
+@contextmanager
+def wall_limit(seconds: float) -> Iterator[None]:
+    """Limit the time for which this block waits for sandboxed processes, all together."""
+    before = AROUND.set((*AROUND.get(), Patience(seconds)))
+    try:
+        yield
+    finally:
+        AROUND.reset(before)
+
+
+class Output:
+    """What a process writes to its output, a pipe."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stderr is not None
+        self.descriptor = process.stderr.fileno()
+        os.set_blocking(self.descriptor, False)
+        self.open, self.data = True, bytearray()
+
+    def read(self) -> None:
+        """Read what is there now."""
+        with suppress(BlockingIOError):
+            while self.open and len(self.data) <= MOST_SAID:
+                part = os.read(self.descriptor, 1 << 16)
+                self.open, self.data = bool(part), self.data + part
+
+    def wait(self, patience: Patience, readable: Sequence[int] = (), writable: Sequence[int] = ()) -> bool:
+        """Wait until one of these descriptors is ready, or without any until the output ends; read the output.
+
+        Returns False when the time is over. Raises `EndedError` if there is too much output.
+        """
+        while self.open or readable or writable:
+            own = {self.descriptor} if self.open else set()
+            ready = patience.wait((*readable, *own), writable)
+            self.read()
+            if len(self.data) > MOST_SAID:
+                raise EndedError(f"it printed more than {MOST_SAID // MIB} MiB, and was ended")
+            if not ready or ready - own:
+                return bool(ready)
+        return True
+
+    @property
+    def text(self) -> str:
+        """The output."""
+        return self.data.decode(errors="replace").strip()
+
+
+def check_confined(enforced: Mapping[str, str]) -> None:
+    """Raise `MachineError` if nothing holds a kind of limit on this machine, unless that is allowed."""
+    lacking = [what for what, by in enforced.items() if not by]
+    if lacking and not os.environ.get(UNCONFINED):
+        raise MachineError(
+            f"this machine cannot confine what students hand in ({', '.join(lacking)}): it needs Landlock or user "
+            "namespaces, and seccomp, on x86-64 or 64-bit ARM; with --unconfined their code runs as yours"
+        )
 
 
 def launched(document: Mapping[str, Any], limits: Limits, *, site: bool, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a sandboxed process in a new session; its output goes to `stderr`."""
+    """Start a sandboxed process in a new session; its output goes to its `stderr`, a pipe."""
     flags = ["-I", "-B"] if site else ["-I", "-B", "-S"]
     text = json.dumps({"limits": asdict(limits), **document})
     return subprocess.Popen(
         [sys.executable, *flags, "-c", LAUNCH, str(ROOT), text],
-        stdout=subprocess.PIPE, start_new_session=True, bufsize=0, **options,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, bufsize=0, **options,
     )  # fmt: skip
 
 
@@ -90,7 +157,7 @@ def end_session(process: subprocess.Popen[bytes], *, of_ended: bool = False) -> 
         except (ProcessLookupError, PermissionError):
             process.kill()
     process.wait()
-    for pipe in (process.stdin, process.stdout):
+    for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
 
@@ -118,26 +185,20 @@ class Sandboxed:
         self.limits, self.errors, self.load, self.site = limits, errors, load, site
         self.enforced: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
-        self.said: IO[bytes] | None = None
 
     def start(self) -> Any:
         """Start the process; return the answer to `load`."""
         self.close()
-        self.said = tempfile.TemporaryFile()  # noqa: SIM115, it is closed with the process
         self.process = launched(
-            self.document,
-            self.limits,
-            site=self.site,
-            stdin=subprocess.PIPE,
-            stderr=self.said,
-            env=ENVIRONMENT,
-            cwd="/",
+            self.document, self.limits, site=self.site, stdin=subprocess.PIPE, env=ENVIRONMENT, cwd="/"
         )
+        self.output = Output(self.process)
         assert self.process.stdin is not None and self.process.stdout is not None
         self.questions, self.answers = self.process.stdin.fileno(), self.process.stdout.fileno()
         os.set_blocking(self.questions, False)
         try:
             self.enforced = self.read(Patience(START_S))
+            check_confined(self.enforced)
             return self.asked(self.load) if self.load else None
         except BaseException:
             self.close()
@@ -155,7 +216,7 @@ class Sandboxed:
         try:
             left = memoryview(packed(list(question)))
             while left:
-                if not patience.wait((), (self.questions,)):
+                if not self.output.wait(patience, (), (self.questions,)):
                     raise EndedError(self.too_slow())
                 left = left[os.write(self.questions, left) :]
             answer = self.read(patience)
@@ -172,12 +233,12 @@ class Sandboxed:
         """The next frame; raises `EndedError` if there is no valid one."""
         (size,) = LENGTH.unpack(self.exactly(LENGTH.size, patience))
         if size > MOST_BYTES:
-            self.end()
+            self.close()
             raise EndedError(f"its answer has {size} bytes, more than {MOST_BYTES}")
         try:
             return json.loads(self.exactly(size, patience))
         except (ValueError, RecursionError):
-            self.end()
+            self.close()
             raise EndedError(
                 "its answer is not in the format of answers: something else has written to the pipe"
             ) from None
@@ -186,7 +247,7 @@ class Sandboxed:
         """Read this many bytes of the answer."""
         data = bytearray()
         while len(data) < size:
-            if not patience.wait((self.answers,)):
+            if not self.output.wait(patience, (self.answers,)):
                 raise EndedError(self.too_slow())
             part = os.read(self.answers, size - len(data))
             if not part:
@@ -196,66 +257,58 @@ class Sandboxed:
 
     def too_slow(self) -> str:
         """Kill the process; return the error that it took too long, with the same words for every limit of time."""
-        self.end()
+        self.close()
         return f"it took longer than the {self.limits.cpu_s} s that it has, and was ended"
 
     def why(self) -> str:
         """The reason why the process ended, in words."""
         assert self.process is not None
         try:
+            self.output.read()
             code = self.process.wait(timeout=1)
         except subprocess.TimeoutExpired:
-            self.end()
+            self.close()
             return "it closed the pipe to the grader, and was ended"
         if code in (-signal.SIGXCPU, -signal.SIGKILL):
             return self.too_slow()
-        assert self.said is not None
-        self.said.seek(0, os.SEEK_END)
-        self.said.seek(max(0, self.said.tell() - MOST_SAID))
-        lines = self.said.read().decode(errors="replace").strip().splitlines()
+        self.output.read()
+        lines = self.output.text.splitlines()
         last = printable(lines[-1][-200:]) if lines else ""
         if "MemoryError" in last or code == -signal.SIGSEGV:
             return f"it needed more than {self.limits.memory_bytes // MIB} MiB of memory, and was ended"
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         return f"it ended by itself, {how}{': ' + last if last else ''}"
 
-    def end(self) -> None:
-        """Kill the process, and keep its output."""
-        if self.process is not None:
-            end_session(self.process)
-
     def close(self) -> None:
         """Kill the process; the next question starts another one."""
-        self.end()
+        if self.process is not None:
+            end_session(self.process)
         self.process = None
-        if self.said is not None:
-            self.said.close()
 
 
 def run_confined(command: Sequence[str], limits: Limits, folder: Path) -> tuple[int, str]:
     """Run a command in a folder within limits; return its exit code and output. Raises `EndedError`."""
     environment = ENVIRONMENT | {"TMPDIR": str(folder), "HOME": str(folder)}
-    with tempfile.TemporaryFile() as said:
-        process = launched(
-            {"command": list(command)}, limits, site=False,
-            stdin=subprocess.DEVNULL, stderr=said, env=environment, cwd=folder,
-        )  # fmt: skip
-        try:
-            code = exit_code(process, limits)
-        finally:
-            end_session(process, of_ended=True)
-        said.seek(0)
-        return code, said.read(64 << 10).decode(errors="replace")
+    process = launched(
+        {"command": list(command)}, limits, site=False, stdin=subprocess.DEVNULL, env=environment, cwd=folder
+    )
+    output = Output(process)
+    try:
+        return exit_code(process, output, limits), output.text
+    finally:
+        end_session(process, of_ended=True)
 
 
-def exit_code(process: subprocess.Popen[bytes], limits: Limits) -> int:
+def exit_code(process: subprocess.Popen[bytes], output: Output, limits: Limits) -> int:
     """Wait for the end of a process; raises `EndedError` if it takes too long or a signal kills it."""
     assert process.stdout is not None
-    patience, open_pipe = Patience(limits.wall_s), True
-    while open_pipe:
-        if not patience.wait((process.stdout.fileno(),)):
-            raise EndedError(f"after {limits.wall_s:g} s")
-        open_pipe = bool(os.read(process.stdout.fileno(), 4096))
+    patience, enforced, part = Patience(limits.wall_s), b"", b"-"
+    while part and output.wait(patience, (process.stdout.fileno(),)):
+        part = os.read(process.stdout.fileno(), 4096)
+        enforced += part
+    check_confined(json.loads(enforced[LENGTH.size :] or "{}"))
+    if not output.wait(patience):
+        raise EndedError(f"after {limits.wall_s:g} s")
     while (code := process.poll()) is None:
         if patience.left <= 0:
             raise EndedError("after it had closed its output")

@@ -1,21 +1,39 @@
 """A student's Python in its sandbox: a worker of lab 4, entries of lab 5, a planner of lab 6.
 
 Each runner answers questions through its `calls`. The answer for an unusable file is `["refused", message]`, for a
-mistake of the student's code `["mistake", message]`. Return values are checked here and again by the grader, since a
-student's code can replace this module.
+mistake of the student's code `["mistake", message]`. Return values become plain data here; the grader checks them.
+
+The modules that a student can import are imported when this module is: the process can read no file after that.
 """
 
 from __future__ import annotations
 
+import builtins
+import importlib
 import json
 import pickle
 import sys
 import traceback
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from inakit.experiments.labs.sandbox.untrusted import is_whole, shown
+from inakit.experiments.labs.sandbox.untrusted import shown
+
+IMPORTABLE = (
+    "__future__", "abc", "array", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "datetime",
+    "decimal", "enum", "fractions", "functools", "graphlib", "hashlib", "heapq", "io", "itertools", "json", "math",
+    "numbers", "operator", "os", "pickle", "pprint", "queue", "random", "re", "statistics", "string", "struct", "sys",
+    "textwrap", "time", "traceback", "types", "typing", "warnings",
+)  # fmt: skip
+"""The modules that a student can import, the same on every machine."""
+LATER = ("collections.abc", "_strptime")
+"""Modules that these import when they are used."""
+for each in (*IMPORTABLE, *LATER):
+    importlib.import_module(each)
+
+
+MOST_ITEMS, MOST_DATA_BYTES = 10_000, 1 << 20
 
 
 class MistakeError(Exception):
@@ -30,14 +48,30 @@ class StudentRunner:
     """Runs the file `<module>.py` of a student."""
 
     module: str
+    offered: str = ""
     calls: dict[str, Callable[..., Any]]
 
     def run_file(self, text: str) -> Any:
         """Run the student's file; return its module."""
         module = types.ModuleType(self.module)
         sys.modules[self.module] = module
+        vars(builtins)["__import__"] = self.imported
         exec(compile(text, f"{self.module}.py", "exec"), module.__dict__)
         return module
+
+    def imported(
+        self,
+        name: str,
+        given: Mapping[str, Any] | None = None,
+        here: Any = None,
+        names: Sequence[str] = (),
+        up: int = 0,
+    ) -> Any:
+        """Import a module; the student's file can import those of `IMPORTABLE` and the one of the task."""
+        may = {*IMPORTABLE, self.offered, self.module} - {""}
+        if given is not None and given.get("__name__") == self.module and (up or name.partition(".")[0] not in may):
+            raise ModuleNotFoundError(f"No module named {name!r} here: there are {', '.join(sorted(may))}")
+        return imported(name, given, here, names, up)
 
     def explain(self, error: Exception) -> list[str]:
         """The answer for an exception that the student's code has raised."""
@@ -53,7 +87,25 @@ class StudentRunner:
         lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
         line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
         where = f"{file}:{line}: " if line else ""
-        return f"{where}{type(error).__name__}: {str(error)[:200]}"
+        return f"{where}{type(error).__name__}: {str(error)[:500]}"
+
+
+imported = builtins.__import__
+
+
+def as_data(what: str, value: Any) -> Any:
+    """A value as plain data, as JSON has it: tuples become lists, and keys texts."""
+    try:
+        if isinstance(value, list | tuple | dict) and len(value) > MOST_ITEMS:
+            raise MistakeError(f"{what} has {len(value)} items: at most {MOST_ITEMS} are read")
+        written = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise MistakeError(
+            f"{what} is {shown(value)}: plain lists, dicts, texts and finite numbers are expected: {error}"
+        ) from None
+    if len(written) > MOST_DATA_BYTES:
+        raise MistakeError(f"{what} has {len(written)} bytes: at most {MOST_DATA_BYTES} are read")
+    return json.loads(written)
 
 
 def offered_module(name: str, **contents: Any) -> None:
@@ -75,10 +127,8 @@ class Packet(NamedTuple):
     values: tuple[int, ...]
 
 
-MOST_PACKETS = 64
 MOST_STATE_BYTES = 1 << 20
 MOST_STATES = 100_000
-MOST_32_BITS = (1 << 32) - 1
 
 
 class WorkerRunner(StudentRunner):
@@ -89,7 +139,7 @@ class WorkerRunner(StudentRunner):
     this process.
     """
 
-    module = "worker"
+    module, offered = "worker", "packet"
 
     def __init__(self) -> None:
         self.calls = {"load": self.load, "step": self.step, "run": self.run}
@@ -118,29 +168,17 @@ class WorkerRunner(StudentRunner):
         packets = self.act(self.running, event)
         return [0, packets, self.results(self.running)]
 
-    def act(self, worker: Any, event: list[Any]) -> list[list[Any]]:
+    def act(self, worker: Any, event: list[Any]) -> Any:
         """Call the student's method for an event; return its packets."""
         name, *arguments = event
         if name == "receive":
             kind, sender, slot, number, values = arguments[0]
             arguments = [Packet(kind, sender, slot, number, tuple(values))]
-        sent = getattr(worker, name)(*arguments)
-        if not isinstance(sent, list) or len(sent) > MOST_PACKETS:
-            raise MistakeError(f"{name}() returns {shown(sent)}: expected a list of at most {MOST_PACKETS} packets")
-        packets = []
-        for each in sent:
-            if not isinstance(each, tuple) or len(each) != len(Packet._fields):
-                raise MistakeError(f"{name}() returns {shown(each)}: expected Packet({', '.join(Packet._fields)})")
-            numbers = [checked(field, value) for field, value in zip(Packet._fields[:-1], each[:-1], strict=True)]
-            packets.append([*numbers, eight("the values of a packet", each[-1])])
-        return packets
+        return as_data(f"what {name}() returns", getattr(worker, name)(*arguments))
 
-    def results(self, worker: Any) -> dict[str, list[int]]:
+    def results(self, worker: Any) -> Any:
         """The results of the student's object, by fragment."""
-        found = getattr(worker, "results", None)
-        if not isinstance(found, dict):
-            raise MistakeError(f"worker.results is {shown(found)}: expected a dict, from a fragment to its sum")
-        return {str(checked("a fragment", key)): eight("a result", value) for key, value in found.items()}
+        return as_data("worker.results", getattr(worker, "results", None))
 
     def number(self, worker: Any) -> int:
         """The number of the worker's state; a new state gets the next one."""
@@ -154,20 +192,6 @@ class WorkerRunner(StudentRunner):
             self.numbers[state] = len(self.states)
             self.states.append(state)
         return self.numbers[state]
-
-
-def checked(what: str, value: Any) -> int:
-    """A whole number of 32 bits."""
-    if not is_whole(value, MOST_32_BITS):
-        raise MistakeError(f"{what}: {shown(value)}: expected a number from 0 to 2^32 - 1")
-    return int(value)
-
-
-def eight(what: str, values: Any) -> list[int]:
-    """The eight numbers of a packet or of a result."""
-    if not isinstance(values, list | tuple) or len(values) != 8:
-        raise MistakeError(f"{what}: {shown(values)}: expected 8 numbers")
-    return [checked(what, each) for each in values]
 
 
 # -- lab 5
@@ -189,18 +213,13 @@ class Group(NamedTuple):
     ports: tuple[int, ...]
 
 
-MOST_ROWS = 2000
-MOST_NUMBERS = 64
-MOST_16_BITS = (1 << 16) - 1
-
-
 class EntriesRunner(StudentRunner):
     """The student's function `entries`, which returns the table entries of a plan for a switch.
 
     An answer has a row for each: `["entry", table, key, action, params]` or `["group", number, ports]`.
     """
 
-    module = "entries"
+    module, offered = "entries", "entry"
 
     def __init__(self) -> None:
         self.calls = {"load": self.load, "entries": self.entries}
@@ -214,40 +233,22 @@ class EntriesRunner(StudentRunner):
             raise MistakeError("entries.py has no function entries(plan, switch)")
         return []
 
-    def entries(self, plan: dict[str, Any], switch: str) -> list[list[Any]]:
+    def entries(self, plan: dict[str, Any], switch: str) -> Any:
         """The function's rows for a switch."""
         found = self.function(plan, switch)
         if not isinstance(found, list | tuple):
-            raise MistakeError(f"entries() returns {shown(found)}: expected a list of entries")
-        if len(found) > MOST_ROWS:
-            raise MistakeError(f"entries() returns {len(found)} entries: expected at most {MOST_ROWS}")
-        return [row_of(each) for each in found]
+            raise MistakeError(f"entries() returns {shown(found)}: a list of entries is expected")
+        return as_data("what entries() returns", [row_of(each) for each in found[:MOST_ITEMS]])
 
 
-def row_of(each: Any) -> list[Any]:
-    """An entry or a group as JSON."""
-    match each:
-        case Entry(str() as table, key, str() as action, params):
-            return ["entry", table, numbers("the key", key), action, numbers("the parameters", params)]
-        case Group(number, ports):
-            return ["group", *numbers("the number", [number]), numbers("the ports", ports)]
-    raise MistakeError(f"entries() returns {shown(each)}: expected Entry(table, key, action, params) or Group(...)")
-
-
-def numbers(what: str, found: Any) -> list[int]:
-    """A short list of whole numbers of 16 bits."""
-    if not isinstance(found, list | tuple) or len(found) > MOST_NUMBERS:
-        raise MistakeError(f"{what} is {shown(found)}: expected a list or tuple of at most {MOST_NUMBERS} numbers")
-    for each in found:
-        if not is_whole(each, MOST_16_BITS):
-            raise MistakeError(f"{what} has {shown(each)}: expected a number from 0 to {MOST_16_BITS}")
-    return list(found)
+def row_of(each: Any) -> tuple[Any, ...]:
+    """An entry or a group, with its kind."""
+    if isinstance(each, Entry | Group):
+        return ("entry" if isinstance(each, Entry) else "group", *each)
+    raise MistakeError(f"entries() returns {shown(each)}: Entry(table, key, action, params) or Group(...) is expected")
 
 
 # -- lab 6
-
-
-MOST_PLAN_BYTES = 1 << 20
 
 
 class PlannerRunner(StudentRunner):
@@ -266,16 +267,7 @@ class PlannerRunner(StudentRunner):
                 raise MistakeError("planner.py has no function plan(fabric, jobs)")
         except Exception as error:
             raise RefusedError(self.message_of(error)) from None
-        trees = function(fabric, jobs)
-        try:
-            written = json.dumps(trees, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise MistakeError(
-                f"plan() returns {shown(trees)}: expected plain lists, dicts, texts and numbers: {error}"
-            ) from None
-        if len(written) > MOST_PLAN_BYTES:
-            raise MistakeError(f"plan() returns {len(written)} bytes: at most {MOST_PLAN_BYTES} are read")
-        return json.loads(written)
+        return as_data("what plan() returns", function(fabric, jobs))
 
 
 RUNNERS = {"worker": WorkerRunner, "entries": EntriesRunner, "planner": PlannerRunner}

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from inakit.experiments.study.study_file import FILE, study_of
 from inakit.topo.errors import InakitError, InputError
-from inakit.topo.files.reader import ParsedFile, PlainLoader
+from inakit.topo.files.reader import parse_text
 
 NAME = "study.yml"
 MOST_RUNS = 2000
@@ -26,25 +24,17 @@ class StudyRunner:
     def runs(self, folder: str, text: str) -> list[dict[str, Any]]:
         """For each run, the keys that differ from the default. `folder` has the fabric file that the study names."""
         os.chdir(folder)
-        loader = PlainLoader(text)
-        tree = loader.get_single_node()
-        document = loader.construct_document(tree) if tree else None
-        settings = study_of(ParsedFile(Path(NAME), FILE, document, tree)).settings
+        settings = study_of(parse_text(text, Path(NAME), FILE)).settings
         if len(settings) > MOST_RUNS:
             raise InputError(f"{NAME} asks for more than {MOST_RUNS} runs")
         return [each.model_dump(mode="json", exclude_defaults=True) for each in settings]
 
     def explain(self, error: Exception) -> list[str]:
         """The answer for a mistake in the file."""
-        match error:
-            case InakitError():
-                return ["mistake", str(error)]
-            case yaml.YAMLError():
-                return ["mistake", f"{NAME} is not YAML: {' '.join(str(error).split())}"]
-            case RecursionError():
-                return ["mistake", f"{NAME} is nested too deeply"]
-            case MemoryError():
-                return ["mistake", f"{NAME} asks for more runs than can be counted"]
+        if isinstance(error, InakitError):
+            return ["mistake", str(error)]
+        if isinstance(error, MemoryError):
+            return ["mistake", f"{NAME} asks for more runs than can be counted"]
         raise error
 
 

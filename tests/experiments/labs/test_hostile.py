@@ -203,8 +203,8 @@ def test_links_and_pipes_are_not_read(victim: Path, tmp_path: Path) -> None:
 FILLED = (TEACHER / "3-pool" / "solutions" / "answers.yml").read_text()
 ANSWERS = {
     "aliases that grow": ("a: &a [1, 1]\nb: &b [*a, *a]\n", "alias"),
-    "nested too deep": ("[" * 10_000, "not YAML"),
-    "object of Python": ("!!python/object/apply:os.system ['touch VICTIM']\n", "constructor"),
+    "nested too deep": ("[" * 10_000, "nested too deeply"),
+    "object of Python": ("!!python/object/apply:os.system ['touch VICTIM']\n", "tag"),
     "no number": (FILLED.replace("7.598", ".nan"), "expected a number greater than 0"),
     "infinite number": (FILLED.replace("7.598", ".inf"), "expected a number greater than 0"),
     "number of many digits": (FILLED.replace("7.598", "9" * 9_000), "answers.yml"),
@@ -212,7 +212,7 @@ ANSWERS = {
     "truth for numbers": (FILLED.replace("737", "true"), "expected a number"),
     "points of its own": (FILLED + "points: 100\n", "points: unknown key"),
     "key given twice": (FILLED + "version: 1\n", "given twice"),
-    "too long": (FILLED + "#" * 20_000, "at most"),
+    "too long": (FILLED + "#" * 20_000, "larger than 16384 bytes"),
     "no mapping": ("100 of 100\n", "answers.yml"),
 }
 
@@ -238,14 +238,17 @@ ENTRIES = {
     ),
     "list that lies about its length": (
         "class L(list):\n    def __len__(self): return 1\ndef entries(plan, switch):\n    return L([object()] * 10**6)",
-        "expected Entry",
+        "Entry(table, key, action, params) or Group(...) is expected",
     ),
     "reads the solution": ("open(VICTIM + '/solution.py').read()", "Permission denied"),
     "writes into the folder": ("open(VICTIM + '/new', 'w')", "Permission denied"),
     "starts a process": ("import os\nos.fork()", "Operation not permitted"),
-    "opens a socket": ("import socket\nsocket.socket()", "Operation not permitted"),
+    "opens a socket": (
+        "import sys\nassert sys.modules['ctypes'].CDLL(None).socket(2, 1, 0) >= 0, 'no socket'",
+        "no socket",
+    ),
     "answers by itself": ("import os\nos.write(3, b'\\x00\\x00\\x00\\x0a[\"ok\", []]' * 20)", "entries"),
-    "imports the grader": ("from inakit.experiments.labs.course import tree_lab", "Permission denied"),
+    "imports the grader": ("from inakit.experiments.labs.course import tree_lab", "No module named 'inakit"),
     "entry of no table": (
         "from entry import Entry\ndef entries(plan, switch):\n    return [Entry('x', (), 'y')]",
         "unknown table",
@@ -256,13 +259,13 @@ ENTRIES = {
     ),
     "negative number": (
         "from entry import Entry\ndef entries(plan, switch):\n    return [Entry('up', (-1, 1), 'send', (1,))]",
-        "expected a number from 0",
+        "a whole number from 0",
     ),
     "group of every port": (
         "from entry import Group\ndef entries(plan, switch):\n    return [Group(1, tuple(range(65)))]",
         "at most 64",
     ),
-    "not a list": ("def entries(plan, switch):\n    return 100", "expected a list of"),
+    "not a list": ("def entries(plan, switch):\n    return 100", "a list of entries is expected"),
     "exits": ("import os\nos._exit(0)", "ended by itself"),
     "no function": ("points = 100", "has no function entries"),
     "escape codes": ("def entries(plan, switch):\n    raise ValueError('\\x1b[2J' + '9' * 10000)", "ValueError"),

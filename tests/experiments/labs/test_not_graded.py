@@ -93,7 +93,7 @@ def test_wrong_file_names(lab: str, tmp_path: Path) -> None:
 def test_names_that_a_terminal_obeys(tmp_path: Path) -> None:
     (tmp_path / "\x1b[2J.p4").write_text("parser")
     (told,) = messages(graded("2-sum", tmp_path))
-    assert "but ?[2J.p4" in told
+    assert "but \\x1b[2J.p4" in told
 
 
 # -- mistakes in a file
@@ -107,7 +107,7 @@ BROKEN = {
     "4-loss": {"loss.p4": "loss.p4(2)", "worker.py": "worker.py:1: SyntaxError"},
     "5-tree": {"tree.p4": "tree.p4(2)", "entries.py": "entries.py:1: SyntaxError"},
     "6-plan": {"planner.py": "planner.py:1: SyntaxError"},
-    "7-measure": {"answers.yml": "answers.yml is not YAML"},
+    "7-measure": {"answers.yml": "answers.yml line 2"},
 }
 TEXTS = {".p4": "#include <core.p4>\nparser p( {\n", ".py": NO_PYTHON, ".yml": NO_YAML}
 
@@ -125,7 +125,7 @@ def test_a_study_with_a_syntax_error(tmp_path: Path) -> None:
     (tmp_path / "answers.yml").write_text("student: ann\n")
     (tmp_path / "study.yml").write_text(NO_YAML)
     (told,) = messages(graded("7-measure", tmp_path, ("own", "design", "table")))
-    assert "study.yml is not YAML" in told
+    assert "study.yml line 2" in told
     assert "line 2" in told
 
 
@@ -172,7 +172,8 @@ def test_a_refused_program_leaves_the_other_part_its_points(lab: str, item: str,
 )
 def test_a_file_without_a_planner(text: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "planner.py").write_text(text)
-    assert messages(graded("6-plan", tmp_path)) == [told]
+    (found,) = messages(graded("6-plan", tmp_path))
+    assert found.startswith(told)
 
 
 # -- without p4c

@@ -52,9 +52,9 @@ HOSTILE = {
     "endless loop in plan": ("def plan(fabric, jobs):\n    while True: pass", "took longer"),
     "memory": ("x = bytearray(1 << 36)", "memory"),
     "fork": ("import os\nos.fork()", "Operation not permitted"),
-    "network": ("import socket\nsocket.create_connection(('127.0.0.1', 80))", "Operation not permitted"),
+    "network": ("import sys\nassert sys.modules['ctypes'].CDLL(None).socket(2, 1, 0) >= 0, 'no socket'", "no socket"),
     "reads the solution": (f"open({str(TEACHER / '6-plan' / 'solutions' / 'planner.py')!r})", "Permission denied"),
-    "imports the kit's planners": ("import inakit.planner.methods.aro", "PermissionError"),
+    "imports the kit's planners": ("import inakit.planner.methods.aro", "No module named"),
     "writes": ("open('/tmp/inakit-hostile', 'w')", "Permission denied"),
     "kills the grader": ("import os\nos.kill(os.getppid(), 9)", "Operation not permitted"),
     "prints points": ("print('100 of 100 points')", "no function plan"),
@@ -69,9 +69,9 @@ HOSTILE = {
     "a megabyte": ("def plan(fabric, jobs):\n    return 'x' * (1 << 21)", "bytes: at most"),
     "nested too deep": (
         "def plan(fabric, jobs):\n    x = []\n    for _ in range(10 ** 5): x = [x]\n    return x",
-        "Recursion",
+        "recursion",
     ),
-    "terminal codes": ("def plan(fabric, jobs):\n    raise ValueError('\\x1b[2J 100 points')", "?[2J"),
+    "terminal codes": ("def plan(fabric, jobs):\n    raise ValueError('\\x1b[2J 100 points')", "\\x1b[2J"),
     "names with terminal codes": ("def plan(fabric, jobs):\n    return [{'\\x1b[2J': 1}]", "the jobs are"),
     "syntax error": ("def plan(:", "planner.py:1: SyntaxError"),
     "a module of the same name": ("import sys\nsys.exit('100 points')", "ended by itself"),
@@ -97,10 +97,10 @@ def tree(**changes: Any) -> dict[str, Any]:
 
 
 MISSHAPEN: dict[str, tuple[Any, str]] = {
-    "no list": ({}, "a list is expected, one tree for each job"),
+    "no list": ({}, "trees, one for each job, is expected"),
     "unknown job": ([tree(job=7)], "a tree is of job 7"),
-    "no rate": ([tree(rate_bps=0)], "a number of bit/s above 0"),
-    "rate of text": ([tree(rate_bps="20M")], "'rate_bps' is '20M'"),
+    "no rate": ([tree(rate_bps=0)], "a number greater than 0"),
+    "rate of text": ([tree(rate_bps="20M")], "'rate_bps': '20M'"),
     "one key missing": ([{"job": 1, "rate_bps": 1, "paths": []}], "has no 'aggregators'"),
     "a path to nowhere": ([tree(paths=[{"from": "h1", "to": "x", "path": ["h1"]}])], "no aggregator of this tree"),
     "aggregator on no switch": (
@@ -126,10 +126,10 @@ def test_a_misshapen_plan_is_told_in_the_students_names(name: str, tmp_path: Pat
 def test_an_aggregator_on_a_switch_that_is_not_there_is_no_crash(tmp_path: Path) -> None:
     (tmp_path / "planner.py").write_text(
         "def plan(fabric, jobs):\n"
-        "    about = {'switch': 'moon', 'pipeline': 99, 'first_slot': 10 ** 30, 'slots': 2}\n"
+        "    about = {'switch': 'moon', 'pipeline': 99, 'first_slot': 10 ** 9, 'slots': 2}\n"
         "    paths = lambda job: [{'from': w, 'to': 'a', 'path': [w, 'moon']} for w in job['workers']]\n"
         "    last = lambda job: [{'from': 'a', 'to': job['server'], 'path': ['moon', job['server']]}]\n"
-        "    tree = lambda job: {'job': job['job'], 'rate_bps': 1e300, 'aggregators': {'a': about}}\n"
+        "    tree = lambda job: {'job': job['job'], 'rate_bps': 1e17, 'aggregators': {'a': about}}\n"
         "    return [tree(job) | {'paths': paths(job) + last(job)} for job in jobs]\n"
     )
     found = graded("6-plan", tmp_path, ("paths", "sums", "where", "slots"))
@@ -217,8 +217,8 @@ def test_hostile_studies_get_nothing(name: str, tmp_path: Path) -> None:
 
 
 TABLES = {
-    "no number": ("results.csv", "0.000015872824", "soon", "a number is expected"),
-    "not a number": ("results.csv", "0.000015872824", "nan", "a number is expected"),
+    "no number": ("results.csv", "0.000015872824", "soon", "a number greater than 0"),
+    "not a number": ("results.csv", "0.000015872824", "nan", "a number greater than 0"),
     "a run twice": ("results.csv", "aro,2048,1,", "aro,2048,0,", "is there twice"),
     "other columns": ("results.csv", "seed,", "", "the first line is"),
     "an unknown planner": ("results.csv", "aro,2048,0,", "magic,2048,0,", "aro or ring is expected"),
