@@ -143,7 +143,9 @@ def completing(
     with folder.completing(record):
         yield runs
         record.finish(*overall(record.planners))
-    conclude(record, folder, console)
+    print_report(console, record)
+    console.print(f"all files of this run: {folder.path}", highlight=False)
+    report_beside(folder.path, console)
 
 
 @contextmanager
@@ -154,13 +156,6 @@ def keeping(emulation: Emulation, name: str, record: RunRecord, folder: RunFolde
     except TooSlowError as slow:
         record.planners[name].take(ended_early(slow, emulation))
     folder.write_record(record)
-
-
-def conclude(record: RunRecord, folder: RunFolder, console: Console) -> None:
-    """Print the report of a run that has ended, print the run's folder, and write the report's page."""
-    print_report(console, record)
-    console.print(f"all files of this run: {folder.path}", highlight=False)
-    report_beside(folder.path, console)
 
 
 def runs_of(emulation: Emulation, plans: Mapping[str, Prepared], folder: RunFolder) -> dict[str, Run]:

@@ -175,11 +175,6 @@ class Recorded:
     source_sha256: str
     resources: Resources
 
-    @property
-    def is_stale(self) -> bool:
-        """Whether the sources have changed since the compilation."""
-        return self.source_sha256 != source_sha256()
-
 
 def source_sha256(folder: Path = SOURCES) -> str:
     """The hash of the hashes and names of the chip compiler's sources: all but the shell for v1model."""
@@ -345,7 +340,7 @@ def print_recorded(console: Console, chip: Chip, found: Iterable[Recorded]) -> N
 
 def provenance(found: Recorded) -> str:
     """The program of recorded figures, and whether its sources have changed."""
-    stale = "; THE SOURCES HAVE CHANGED SINCE: compile again" if found.is_stale else ""
+    stale = "; THE SOURCES HAVE CHANGED SINCE: compile again" if found.source_sha256 != source_sha256() else ""
     return f"recorded, for ina_hw with {found.values} values a pass, sources {found.source_sha256[:12]}{stale}"
 
 

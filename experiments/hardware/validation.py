@@ -230,10 +230,6 @@ class Work:
         """The request to a planner, besides the network and its jobs."""
         return {"planner": planner, "mode": self.site.mode, "program": self.site.program, "seed": self.site.seed}
 
-    def plan_key(self, planner: str) -> str:
-        """The key of all inputs of a planner's plan."""
-        return self.key(planner, given=self.asked(planner), files=hashes_of(*self.problem_files))
-
     def key(self, planner: str, given: Mapping[str, Any], **parts: object) -> str:
         """The key of the inputs `given` to a planner; the planner's code counts, its path does not."""
         own = find_own(planner)
@@ -288,7 +284,7 @@ def validate_site(site: Site, results: Path, engine: Engine, console: Console) -
 def plan_of(work: Work, planner: str) -> PlannerResult:
     """Make the plan of a planner without failures and keep it in the folder; or return the reason why there is none."""
     site = work.site
-    key = work.plan_key(planner)
+    key = work.key(planner, given=work.asked(planner), files=hashes_of(*work.problem_files))
     try:
         kept = kept_plan(work.folder, planner, key)
         if kept is None:

@@ -271,7 +271,11 @@ def series_of(link_series: Table, seconds: Table, slots: Table, drawn: DrawnFabr
         starts, links = second_series(seconds, drawn)
     else:
         return SeriesView()
-    held = held_series(slots, drawn, len(starts))
+    held = {
+        str(drawn.number_of[name]): np.asarray(row, dtype=np.float64)
+        for name, row in slots.items()
+        if name in drawn.fabric.switch_by_name and len(row) == len(starts)
+    }
     step = step_of(len(starts), 2 * len(drawn.fabric.links), planners)
     width = float(starts[-1] - starts[-2]) if len(starts) > 1 else float(starts[-1])
     return SeriesView(
@@ -328,13 +332,6 @@ def second_series(table: Table, drawn: DrawnFabric) -> tuple[FloatArray, dict[in
             used = links.setdefault(number, [np.zeros(len(ends))])[0]
             used[place[row]] += rate[row] / capacity[number]
     return np.concatenate(([0.0], ends[:-1] - begin)), {n: own for n, own in links.items() if own[0].any()}
-
-
-def held_series(table: Table, drawn: DrawnFabric, points: int) -> dict[str, FloatArray]:
-    """The numbers of fragments that switches hold, from `slot_series.csv`, by the switch's number as text."""
-    switches = [name for name in table if name in drawn.fabric.switch_by_name]
-    rows = {str(drawn.number_of[name]): np.asarray(table[name], dtype=np.float64) for name in switches}
-    return {number: row for number, row in rows.items() if len(row) == points}
 
 
 def joined(

@@ -137,10 +137,14 @@ def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> P
         iterations=iterations,
         events=list(events_of(entry.interferences)),
         circuits=list(circuits_of(circuits, end_s)),
-        notes=list(notes_of(name, entry)),
+        notes=[line for lines in NOTES for line in lines(name, entry)],
         fragments=None if entry.fragments is None else entry.fragments.as_json(),
         used=used_of(entry.processors),
     )
+
+
+NOTES = (replay_lines, interference_lines, collision_lines, stranger_lines)
+"""The notes on a planner's figures."""
 
 
 def place_of(drawn: DrawnFabric, fabrics: list[DrawnFabric]) -> int:
@@ -148,12 +152,6 @@ def place_of(drawn: DrawnFabric, fabrics: list[DrawnFabric]) -> int:
     if drawn not in fabrics:
         fabrics.append(drawn)
     return fabrics.index(drawn)
-
-
-def notes_of(name: str, entry: PlannerRecord) -> Iterator[str]:
-    """Yield notes on a planner's figures: replayed pcaps, interferences, collisions, packets of other trees."""
-    for lines in (replay_lines, interference_lines, collision_lines, stranger_lines):
-        yield from lines(name, entry)
 
 
 def job_view(job: Any, drawn: DrawnFabric) -> JobView:

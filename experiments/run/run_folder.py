@@ -85,9 +85,11 @@ class RunFolder:
     def completing(self, record: RunRecord) -> Iterator[None]:
         """Complete `run.json` at the end of the block, even after an error, with the verdict and all measured figures.
 
-        An error that leaves the block gets a note with the folder.
+        An error that leaves the block gets a note with the folder. Raises `OutputError` without room for the record.
         """
-        self.hold_room(record)
+        size = RESERVE_BYTES + 2 * len(json.dumps(record.as_json(), indent=2))
+        with writing(self.path), (self.path / RESERVE).open("wb") as file:
+            file.write(bytes(size))
         try:
             yield
         except BaseException as error:
@@ -99,12 +101,6 @@ class RunFolder:
                 (self.path / RESERVE).unlink(missing_ok=True)
                 with suppress(OutputError) if record.verdict in UNFINISHED else nullcontext():
                     self.write_record(record)
-
-    def hold_room(self, record: RunRecord) -> None:
-        """Reserve disk space for the completed record. Raises `OutputError` if there is not enough."""
-        size = RESERVE_BYTES + 2 * len(json.dumps(record.as_json(), indent=2))
-        with writing(self.path), (self.path / RESERVE).open("wb") as file:
-            file.write(bytes(size))
 
 
 @contextmanager

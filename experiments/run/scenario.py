@@ -6,7 +6,7 @@ import inspect
 import random
 import sys
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -285,17 +285,12 @@ def jobs_text(problem: Problem, topo: str) -> str:
         "version: 1",
         "jobs:",
     ]
-    for job in problem.jobs:
-        lines += job_lines(job)
+    for job in problem.jobs:  # an item of the list, with one key per line
+        values = ((name, getattr(job, name)) for name in COMMENTS)
+        written = {name: flow(list(value) if isinstance(value, tuple) else value) for name, value in values}
+        keys = [f"    {name}: {written[name]}  # {comment}" for name, comment in COMMENTS.items()]
+        lines += ["  - " + keys[0].lstrip(), *keys[1:]]
     return "\n".join(lines) + "\n"
-
-
-def job_lines(job: Job) -> list[str]:
-    """The lines of one job, as an item of the YAML list with one key per line."""
-    values = {field.name: getattr(job, field.name) for field in fields(job)}
-    written = {name: flow(list(value) if isinstance(value, tuple) else value) for name, value in values.items()}
-    lines = [f"    {name}: {written[name]}  # {comment}" for name, comment in COMMENTS.items()]
-    return ["  - " + lines[0].lstrip(), *lines[1:]]
 
 
 def write_jobs(problem: Problem, topo: str, output: Path) -> None:

@@ -36,7 +36,9 @@ def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[
     figure = Figure(figsize=(WIDTH, HEIGHT))
     FigureCanvasAgg(figure)
     queues, used, rates = figure.subplots(3, 1, sharex=True)
-    times, unit, factor = in_unit(links)
+    starts_s = links.starts_s[: max(1, len(links.starts_s) - 1)]  # the last interval ends after the run
+    unit, factor = time_unit(float(starts_s.max(initial=0.0)))
+    times = starts_s * factor
     deepest, loaded = links.deepest(DRAWN), links.most_loaded(DRAWN)
     lines = lines_of(links, (*deepest, *loaded))
     draw_lines(queues, times, [(lines[link], links.samples.most_queue[link]) for link in deepest])
@@ -55,16 +57,6 @@ def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[
     figure.subplots_adjust(**MARGINS, right=1 - (BESIDE + longest * LETTER) / WIDTH)
     with writing(path):
         figure.savefig(path, dpi=120, pil_kwargs={"compress_level": 1})
-
-
-def in_unit(links: LinkSeries) -> tuple[FloatArray, str, float]:
-    """The begins of whole intervals in a suitable unit, the unit, and the number of units per second.
-
-    The last interval ends after the run; it is omitted unless it is the only one.
-    """
-    starts_s = links.starts_s[: max(1, len(links.starts_s) - 1)]
-    unit, factor = time_unit(float(starts_s.max(initial=0.0)))
-    return starts_s * factor, unit, factor
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,9 @@ class Setting(Record):
     @property
     def problem(self) -> Problem:
         """The fabric and the jobs. Raises `InputError`."""
-        return build_problem(self.fabric_choice, self.job_choice)
+        file = None if self.jobs is None else Path(self.jobs)
+        job = JobChoice(file, self.workers, self.servers, self.gradient_bytes, self.iterations, self.seed, self.model)
+        return build_problem(self.fabric_choice, job)
 
     @property
     def fabric_choice(self) -> FabricChoice:
@@ -81,12 +83,6 @@ class Setting(Record):
             seed=self.seed,
             aggregation_rate_bps=self.aggregation_rate,
         )
-
-    @property
-    def job_choice(self) -> JobChoice:
-        """The jobs, as the command line chooses them."""
-        file = None if self.jobs is None else Path(self.jobs)
-        return JobChoice(file, self.workers, self.servers, self.gradient_bytes, self.iterations, self.seed, self.model)
 
     @property
     def files(self) -> list[Path]:

@@ -43,16 +43,11 @@ class UsedLimit:
 def used_limits(problem: Problem, plan: Plan, *, with_results: bool = True) -> list[UsedLimit]:
     """All limits that a plan uses, in descending order of use; links carry gradients and, `with_results`, results."""
     fabric, prediction = problem.fabric, evaluate(problem, plan)
-    found = [*used_links(fabric, prediction, with_results=with_results), *used_summing(fabric, prediction)]
+    loads = prediction.loads_with_results_bps if with_results else prediction.link_loads_bps
+    found = [UsedLimit(LINK, " → ".join(link), load, fabric.capacities_bps[link]) for link, load in loads.items()]
+    found += used_summing(fabric, prediction)
     found += [*used_bitmaps(problem, plan), *(used_windows(problem, plan) if with_results else ())]
     return sorted(found, key=lambda each: (-each.share, each.kind, each.where))
-
-
-def used_links(fabric: Fabric, prediction: Prediction, *, with_results: bool) -> Iterator[UsedLimit]:
-    """The limits of links."""
-    loads = prediction.loads_with_results_bps if with_results else prediction.link_loads_bps
-    for link, load in loads.items():
-        yield UsedLimit(LINK, " → ".join(link), load, fabric.capacities_bps[link])
 
 
 def used_summing(fabric: Fabric, prediction: Prediction) -> Iterator[UsedLimit]:

@@ -59,8 +59,8 @@ class ParsedFile:
         """The error for a mistake at a place of this file; `()` is the whole document."""
         knows_lines = self.kind.tells_lines and (self.tree is not None or self.document is None)
         line = f" line {line_of(self.tree, place)}" if knows_lines else ""
-        where = f"{place_text(place)}: " if place else ""
-        return self.kind.error(f"{self.path}{line}: {where}{message}")
+        where = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place).lstrip(".")
+        return self.kind.error(f"{self.path}{line}: {where + ': ' if place else ''}{message}")
 
 
 def read_file(path: Path, kind: FileKind) -> ParsedFile:
@@ -192,11 +192,6 @@ def line_of(tree: yaml.Node | None, place: Place) -> int:
         for name, value in found:
             line, tree = name.start_mark.line, value
     return line + 1
-
-
-def place_text(place: Place) -> str:
-    """Format a place for messages: `links[3].capacity`."""
-    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place).lstrip(".")
 
 
 def nearest_name(name: str, known: Collection[str]) -> str | None:

@@ -135,7 +135,9 @@ def measured_curve(
     def show(rows: Sequence[Row[str, T]]) -> int:
         found = [row.found for row in rows if row.found is not None]
         if found:
-            show_curve(curve, found, results, console)
+            console.print(curve_table(curve, found))
+            for path in write_curve(curve, found, make_new_folder(results, f"{stamp()}-curve")):
+                console.print(f"wrote {path}", highlight=False)
         return int(len(found) < len(rows))
 
     commands = {f"k = {k}": of_size(command, k) for k in sizes}
@@ -167,13 +169,6 @@ def simulated(command: CalibrationRequest, console: Console) -> Simulated:
     problem = build_problem(command.fabric, command.job)
     with working(console, f"{problem.fabric.name}: in virtual time"):
         return simulate(problem, command.planner, command.seed)
-
-
-def show_curve(curve: Curve[T], found: Sequence[T], results: Path, console: Console) -> None:
-    """Print a curve, and write it to a new folder."""
-    console.print(curve_table(curve, found))
-    for path in write_curve(curve, found, make_new_folder(results, f"{stamp()}-curve")):
-        console.print(f"wrote {path}", highlight=False)
 
 
 def parse_sizes(text: str) -> list[int]:

@@ -99,14 +99,6 @@ def emulate(
     raise typer.Exit(exit_code(run_emulation(emulation, Screen()).verdict))
 
 
-def refuse_beside_preset(preset: str, run: RunOptions, others: dict[str, object]) -> None:
-    """Raise `InputError` for an option that cannot be combined with a preset."""
-    for option, value in {"faults": run.faults, "policy": run.policy, "program": run.chosen_program, **others}.items():
-        if value:
-            why = "a preset does not take this option; describe its jobs instead"
-            raise InputError(f"--{option} {value} with --preset {preset}: {why}")
-
-
 def emulate_preset(
     preset: str,
     fabric: FabricOptions,
@@ -116,7 +108,10 @@ def emulate_preset(
     others: dict[str, object],
 ) -> int:
     """Run a paper's network and models, and return the exit code. Raises `InputError` if any of `others` is set."""
-    refuse_beside_preset(preset, run, others)
+    for option, value in {"faults": run.faults, "policy": run.policy, "program": run.chosen_program, **others}.items():
+        if value:
+            why = "a preset does not take this option; describe its jobs instead"
+            raise InputError(f"--{option} {value} with --preset {preset}: {why}")
     chosen = fabric.choice(run.seed)
     asked = PresetRun(
         preset, chosen, planners, run.switch, mode, run.seed, run.results, fabric.factor, run.keep_going, run.headroom
