@@ -189,36 +189,15 @@ def test_the_curve_of_the_sizes_that_were_measured_is_printed_and_written(
 # -- the course
 
 
-def graded(request: Request) -> Grade:
-    return Grade(request.lab.name, request.seed, tuple(Graded(item, item.points) for item in request.lab.items))
-
-
-class Pool:
-    """A pool of one process, this one, in which what is asked happens when its result is wanted."""
-
-    def __init__(self, *_: object) -> None: ...
-
-    def __enter__(self) -> Pool:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def shutdown(self, **_: object) -> None: ...
-
-    def submit(self, function: Callable[[Request], Grade], request: Request) -> Any:
-        class Wanted:
-            def result(self) -> Grade:
-                return function(request)
-
-        return Wanted()
+def graded(request: Request, *_: object) -> Grade:
+    return Grade(request.lab.name, tuple(Graded(item, item.points) for item in request.lab.items))
 
 
 def class_of(folder: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException) -> tuple[Iterator[str], Path]:
     """The grading of four students, of whom the third's ends so; and its table."""
     for student in ("ann", "bob", "cid", "dan"):
         (folder / "handed" / student).mkdir(parents=True)
-    monkeypatch.setattr("inakit.experiments.labs.grading.grade.ProcessPoolExecutor", Pool)
-    monkeypatch.setattr("inakit.experiments.labs.grading.grade.grade", Ended(graded, raised))
+    monkeypatch.setattr("inakit.experiments.labs.grading.grade.grade_apart", Ended(graded, raised))
     table = folder / "grades.csv"
     lab = LABS["2-sum"]
     return grade_class(ClassRequest(lab, COURSE / lab.name, folder / "handed", "0", False, table, None, 1)), table
@@ -238,11 +217,11 @@ def test_who_could_not_be_graded_has_no_points_and_the_others_have_theirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines, table = class_of(tmp_path, monkeypatch, ValueError("a fault of ours"))
-    with pytest.raises(RunError, match="1 of 4 were not graded, the first 'cid': not graded: ValueError: a fault"):
+    with pytest.raises(RunError, match="failed for 1 of 4, the first 'cid': the grader failed: ValueError: a fault"):
         list(lines)
     with table.open() as file:
         found = {row["student"]: (row["points"], row["problem"][:10]) for row in csv.DictReader(file)}
-    assert found == {"ann": ("100", ""), "bob": ("100", ""), "cid": ("", "not graded"), "dan": ("100", "")}
+    assert found == {"ann": ("100", ""), "bob": ("100", ""), "cid": ("", "the grader"), "dan": ("100", "")}
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -20,9 +21,32 @@ from inakit.experiments.labs.grading.grade import grade_class as graded_class
 from inakit.experiments.labs.grading.lab import Grade
 from inakit.experiments.labs.grading.teacher import compile_all, trials_of
 from inakit.experiments.labs.registry import COURSE, LABS, export_labs, find_lab, lab_named, teacher_folder
+from inakit.experiments.labs.sandbox.process import UNCONFINED
+from inakit.experiments.labs.sandbox.untrusted import printable
 from inakit.experiments.sweeps.trial import tried
-from inakit.topo.errors import writing
+from inakit.topo.errors import InputError, RunError, writing
 from inakit.topo.files.quantities import parse_duration, parse_rate
+from inakit.topo.files.reader import FileKind, read_text
+
+SEED = "INAKIT_SEED"
+SeedFile = Annotated[
+    Path | None, typer.Option(help=f"a file with the seed of the tests, any text; or the variable {SEED} has it")
+]
+Unconfined = Annotated[
+    bool, typer.Option("--unconfined", help="also grade where nothing confines programs: only those that you trust")
+]
+
+
+def given_seed(file: Path | None) -> str | None:
+    """The seed in a file, or in the environment; None if there is none. Raises `InputError`."""
+    seed = read_text(file, FileKind("file with a seed", max_bytes=1 << 12)) if file else os.environ.get(SEED, "")
+    return seed.strip() or None
+
+
+def allow_unconfined(unconfined: bool) -> None:
+    """Let submissions run where nothing confines them, if that is wanted."""
+    if unconfined:
+        os.environ[UNCONFINED] = "1"
 
 
 def list_labs() -> None:
@@ -44,13 +68,17 @@ def export(
 def grade_class(
     lab: Annotated[Path, typer.Argument(help="the folder of a lab, such as labs/2-sum")],
     folder: Annotated[Path, typer.Argument(help="a folder with one submission (a folder or file) per student")],
-    seed: Annotated[str, typer.Option(help="the seed of the tests: any text")] = "0",
+    seed_file: SeedFile = None,
     per_student: Annotated[bool, typer.Option("--per-student", help="draw different tests for each student")] = False,
     table: Annotated[Path, typer.Option(help="the table to write, a line per student")] = Path("grades.csv"),
     reports: Annotated[Path | None, typer.Option(help="a folder for each student's report, as text and JSON")] = None,
     jobs: Annotated[int, typer.Option(min=0, help="submissions graded at a time; 0: one per processor")] = 0,
+    unconfined: Unconfined = False,
 ) -> None:
-    """Grade a whole class, several at a time, into one table."""
+    """Grade a whole class, several at a time, into one table; the same command goes on where it was interrupted."""
+    allow_unconfined(unconfined)
+    if (seed := given_seed(seed_file)) is None:
+        raise InputError(f"a class needs a seed that students do not know: --seed-file FILE, or the variable {SEED}")
     for line in graded_class(ClassRequest(find_lab(lab), lab, folder, seed, per_student, table, reports, jobs)):
         print(line, flush=True)
 
@@ -70,21 +98,23 @@ def throughput(
 
 def leaderboard(
     folder: Annotated[Path, typer.Argument(help="a folder with a submission of lab 6 for each student")],
-    seed: Annotated[str, typer.Option(help="the seed of the networks: any text")] = "0",
+    seed_file: SeedFile = None,
     table: Annotated[Path, typer.Option(help="the table to write, a line per student, the best first")] = Path(
         "leaderboard.csv"
     ),
+    unconfined: Unconfined = False,
 ) -> None:
     """Rank the planners of lab 6 on larger networks by their mean share of a bound that no plan exceeds."""
+    allow_unconfined(unconfined)
 
     def show(entries: list[Standing]) -> None:
         for rank, entry in ranked(entries):
-            print(f"{rank:3} {entry.student:24} {entry.mean:6.1%}  {entry.problem}".rstrip())
+            print(f"{rank:3} {entry.student:24} {entry.mean:6.1%}  {printable(entry.problem)}".rstrip())
         with writing(table):
             table.write_text(board_of(entries))
         print(f"wrote {table}")
 
-    measured(folder, seed, Console(), show)
+    measured(folder, given_seed(seed_file) or "0", Console(), show)
 
 
 def fabric(
@@ -124,7 +154,6 @@ MISSED = 1
 
 LabFolder = Annotated[Path, typer.Argument(help="the folder of a lab, such as labs/2-sum")]
 Handed = Annotated[Path, typer.Argument(help="a student's submission: a folder, or a file")]
-LabSeed = Annotated[str, typer.Option(help="the seed of the tests: any text; keep yours secret from students")]
 Target = Annotated[
     str,
     typer.Option(help="the target for P4: sandbox; for programs that you trust also fast, virtual, kernel, bmv2"),
@@ -135,19 +164,24 @@ Emulate = Annotated[str | None, typer.Option(help="also run it in Mininet, on fa
 def grade(
     lab: LabFolder,
     submission: Handed,
-    seed: LabSeed = "0",
+    seed_file: SeedFile = None,
     target: Target = "sandbox",
     emulate: Emulate = None,
     json: Annotated[Path | None, typer.Option(help="write everything as JSON to this file (-: the terminal)")] = None,
     gradescope: Annotated[Path | None, typer.Option(help="write Gradescope's results.json")] = None,
     classroom: Annotated[Path | None, typer.Option(help="write the input of GitHub Classroom's reporter")] = None,
     junit: Annotated[Path | None, typer.Option(help="write JUnit XML")] = None,
+    unconfined: Unconfined = False,
 ) -> None:
     """Grade a submission of a lab: points for each item, and why some are missing (exit code 1 unless all are there).
 
     Submissions run in a sandbox, without root and without a network; the same seed gives the same result.
     """
-    found = grade_of(Request(find_lab(lab), lab, submission, seed, target), emulate)
+    allow_unconfined(unconfined)
+    found = grade_of(Request(find_lab(lab), lab, submission, given_seed(seed_file) or "0", target), emulate)
+    if found.failed:
+        print(FORMATS["text"](found), end="")
+        raise RunError(f"{found.failed}: no other file is written, since there are no points to be told")
     wanted = {"json": json, "gradescope": gradescope, "classroom": classroom, "junit": junit}
     for name, path in wanted.items():
         if path is not None and path != STDOUT:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from inakit.experiments.labs.course import plan_networks
 from inakit.experiments.labs.course.plan_lab import FILE, StudentPlanner
 from inakit.experiments.labs.course.plan_networks import bound_bps
 from inakit.experiments.labs.course.plan_rules import check_ends
+from inakit.experiments.labs.grading.formats import csv_text
 from inakit.experiments.labs.grading.lab import WrongError
 from inakit.experiments.labs.grading.submission import read_submission, submissions_in
 from inakit.experiments.labs.sandbox.process import EndedError
@@ -105,11 +104,9 @@ def ranked(entries: list[Standing]) -> Iterator[tuple[int, Standing]]:
 
 def board_of(entries: list[Standing]) -> str:
     """The leaderboard as CSV, with a column for each network."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     count = len(entries[0].parts) if entries else 0
-    writer.writerow([*COLUMNS[:-1], *(f"network {n}" for n in range(1, count + 1)), COLUMNS[-1]])
+    rows: list[list[object]] = [[*COLUMNS[:-1], *(f"network {n}" for n in range(1, count + 1)), COLUMNS[-1]]]
     for rank, entry in ranked(entries):
         parts = [f"{part:.3f}" for part in entry.parts]
-        writer.writerow([rank, entry.student, f"{entry.mean:.3f}", f"{min(entry.parts):.3f}", *parts, entry.problem])
-    return text.getvalue()
+        rows.append([rank, entry.student, f"{entry.mean:.3f}", f"{min(entry.parts):.3f}", *parts, entry.problem])
+    return csv_text(rows)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 
 from inakit.experiments.labs.grading.lab import Finding, Grade, Graded
+from inakit.experiments.labs.sandbox.untrusted import lines_printable
 
 VERSION = 1
+FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+"""The characters with which formulas begin, in their usual and their wide forms."""
 
 
 def text_of(grade: Grade) -> str:
@@ -19,15 +24,17 @@ def text_of(grade: Grade) -> str:
 
 def lines_of(grade: Grade) -> Iterator[str]:
     """The whole grade, line by line."""
-    yield f"lab {grade.lab}, seed {grade.seed}: {grade.points:g} of {grade.most} points"
+    points = "the grader failed" if grade.failed else f"{grade.points:g} of {grade.most} points"
+    yield f"lab {grade.lab}: {points}"
     yield from (f"note: {note}" for note in grade.notes)
     yield ""
     if grade.problem:
-        yield f"nothing could be graded: {grade.problem}"
+        yield indented(f"nothing could be graded: {grade.problem}")
         return
     width = max(len(graded.item.name) for graded in grade.graded)
     for graded in grade.graded:
-        yield f"  {graded.item.name:{width}}  {graded.points:>4g} of {graded.item.points:2}  {graded.item.title}"
+        points = "?" if graded.failed else f"{graded.points:g}"
+        yield f"  {graded.item.name:{width}}  {points:>4} of {graded.item.points:2}  {graded.item.title}"
     for items, finding in told_once(grade):
         yield ""
         yield from finding_lines(items, finding)
@@ -45,7 +52,7 @@ def told_once(grade: Grade) -> Iterator[tuple[list[Graded], Finding]]:
 
 def finding_lines(graded: Sequence[Graded], finding: Finding) -> Iterator[str]:
     """The reason why items lack points."""
-    yield f"{', '.join(each.item.name for each in graded)}: {finding.cause}"
+    yield indented(f"{', '.join(each.item.name for each in graded)}: {finding.cause}")
     parts = {
         "sent": finding.sent,
         "expected": finding.expected,
@@ -59,9 +66,24 @@ def finding_lines(graded: Sequence[Graded], finding: Finding) -> Iterator[str]:
             yield from (f"    {line}" for line in lines)
 
 
+def indented(text: str) -> str:
+    """A text whose lines after the first are indented, so that none looks like a line of the report."""
+    return text.replace("\n", "\n    ")
+
+
 def output(graded: Graded) -> str:
     """The finding of an item; empty if the item has full points."""
     return "" if graded.finding is None else "\n".join(finding_lines([graded], graded.finding))
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """A table as CSV whose cells are printable and no formulas, which spreadsheets would compute."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        cells = (lines_printable(str(cell)) for cell in row)
+        writer.writerow(f"'{cell}" if cell[:1] in FORMULAS else cell for cell in cells)
+    return text.getvalue()
 
 
 def as_json(grade: Grade) -> str:
@@ -70,13 +92,14 @@ def as_json(grade: Grade) -> str:
         {
             "name": each.item.name,
             "title": each.item.title,
-            "points": each.points,
+            "points": None if each.failed else each.points,
             "most": each.item.points,
             "finding": None if each.finding is None else asdict(each.finding),
         }
         for each in grade.graded
     ]
-    head = {"version": VERSION, "lab": grade.lab, "seed": grade.seed, "points": grade.points, "most": grade.most}
+    points = None if grade.failed else grade.points
+    head = {"version": VERSION, "lab": grade.lab, "points": points, "most": grade.most}
     return dumped(head | {"problem": grade.problem, "notes": list(grade.notes), "items": items})
 
 
@@ -112,18 +135,14 @@ def as_classroom(grade: Grade) -> str:
 
 
 def as_junit(grade: Grade) -> str:
-    """JUnit's XML: a test case for each item, without characters that XML forbids."""
-
-    def clean(text: str) -> str:
-        return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
-
+    """JUnit's XML: a test case for each item."""
     failed = sum(not each.passed for each in grade.graded)
     suite = ET.Element("testsuite", name=grade.lab, tests=str(len(grade.graded)), failures=str(failed), errors="0")
     for each in grade.graded:
         case = ET.SubElement(suite, "testcase", classname=grade.lab, name=each.item.name)
         if not each.passed:
             message = each.finding.cause if each.finding is not None else grade.problem
-            ET.SubElement(case, "failure", message=clean(message)).text = clean(output(each))
+            ET.SubElement(case, "failure", message=message).text = output(each)
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 

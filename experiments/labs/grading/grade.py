@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import json
 import os
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from random import Random
 
 from inakit.experiments.labs.grading.bench import Bench
-from inakit.experiments.labs.grading.formats import FORMATS
+from inakit.experiments.labs.grading.formats import FORMATS, csv_text
 from inakit.experiments.labs.grading.graded_switch import SANDBOX
 from inakit.experiments.labs.grading.lab import Finding, Grade, Graded, Item, Lab, WrongError
 from inakit.experiments.labs.grading.submission import read_submission, submissions_in
-from inakit.experiments.labs.sandbox.process import EndedError
-from inakit.experiments.sweeps.trial import tried
-from inakit.topo.errors import InakitError, InputError, MachineError, RunError, UnsupportedError, writing
+from inakit.experiments.labs.sandbox.process import EndedError, wall_limit
+from inakit.experiments.sweeps.trial import code_version, key_of, told_in_a_line
+from inakit.topo.errors import InputError, MachineError, RunError, UnsupportedError, writing
 from inakit.topo.live.signals import interrupts_held
 
 README = "README.md"
+MOST_NAME = 200
+"""The bytes of a student's name up to which a report has this name."""
 MOST_ENDS = 2
 """The number of killed processes after which a submission is not tried again."""
+ITEM_S, SUBMISSION_S, WHOLE_S = 90.0, 300.0, 1200.0
+"""The time for which the grader waits for a student's processes in an item and in a submission, and the time after
+which it ends itself. Honest submissions need seconds; the rest is for machines under load."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +59,22 @@ def grade(request: Request) -> Grade:
     lab = request.lab
     try:
         bench = Bench(read_submission(request.submission, request.student, lab.files), request.target)
-        with bench.stack:
+        with bench.stack, wall_limit(SUBMISSION_S):
             open_submission(lab, bench)
             graded = tuple(grade_items(request, bench))
-            return Grade(lab.name, request.seed, graded, notes=tuple(bench.notes))
+            return Grade(lab.name, graded, notes=tuple(bench.notes))
     except MachineError:
         raise
-    except (InakitError, EndedError) as error:
-        none = tuple(Graded(item, 0) for item in lab.items)
-        return Grade(lab.name, request.seed, none, problem=refusal(error))
+    except (InputError, UnsupportedError, EndedError) as error:
+        return Grade(lab.name, tuple(Graded(item, 0) for item in lab.items), problem=refusal(error))
+    except Exception as error:
+        return Grade(lab.name, tuple(failure(item, error) for item in lab.items))
+
+
+def failure(item: Item, error: Exception | str) -> Graded:
+    """The outcome of an item at which the grader failed, which is no fault of the student's."""
+    why = told_in_a_line(error) if isinstance(error, Exception) else error
+    return Graded(item, 0, Finding(f"the grader failed: {why}"), failed=True)
 
 
 def refusal(error: Exception) -> str:
@@ -95,17 +110,21 @@ def grade_items(request: Request, bench: Bench) -> Iterator[Graded]:
             finding = Finding(f"not tried: the submission was already ended {ended} times")
         else:
             try:
-                bench.begin(request.random(item.name))
-                item.check(bench)
+                with wall_limit(ITEM_S):
+                    bench.begin(request.random(item.name))
+                    item.check(bench)
             except WrongError as wrong:
                 finding, part = wrong.finding, wrong.part
             except EndedError as why:
                 ended += 1
                 finding = Finding(f"the submission ended during this item: {why}")
+            except (InputError, UnsupportedError) as error:
+                finding = Finding(str(error))
             except MachineError:
                 raise
-            except InakitError as error:
-                finding = Finding(str(error))
+            except Exception as error:
+                yield failure(item, error)
+                continue
         if finding is None:
             yield Graded(item, item.points)
             continue
@@ -147,56 +166,169 @@ class ClassRequest:
         seed = f"{self.seed}/{student}" if self.per_student else self.seed
         return Request(self.lab, self.lab_folder, submission, seed, student=student if self.per_student else "")
 
+    def key(self, student: str, submission: Path) -> str:
+        """What the grade of a student depends on: the submission, the seed and the grader."""
+        inside = submission.is_dir() and not submission.is_symlink()
+        files = sorted(submission.rglob("*")) if inside else [submission]
+        parts = [(str(path), path.lstat().st_size, path.lstat().st_mtime_ns) for path in files]
+        of_seed = (self.seed, self.per_student, str(self.lab_folder.resolve()), self.lab.name, student)
+        return key_of(parts=parts, of_seed=of_seed, code=code_version(Path(__file__).parents[1]))
+
+
+@dataclass
+class ClassTable:
+    """The table of a class, written after each grade, and beside it a file with the grades so far.
+
+    The file ends the work of a run that was interrupted: its grades are not made again. A complete table has none.
+    """
+
+    request: ClassRequest
+    students: Sequence[str]
+    rows: dict[str, Row] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        """The file of the grades so far."""
+        return self.request.table.with_name(f"{self.request.table.name}.so-far")
+
+    def known(self) -> dict[str, Row]:
+        """The grades of the file by their keys; a line that was cut off is none."""
+        found = {}
+        for line in self.path.read_text(errors="replace").splitlines() if self.path.is_file() else []:
+            with suppress(ValueError, TypeError, KeyError):
+                document = json.loads(line)
+                found[str(document["key"])] = Row(**document["row"])
+        return found
+
+    def add(self, student: str, key: str, row: Row) -> None:
+        """Write a grade into both files. Raises `OutputError`."""
+        with interrupts_held(), writing(self.request.table):
+            self.rows[student] = row
+            if not row.failed:
+                with self.path.open("a") as file:
+                    file.write(json.dumps({"key": key, "row": asdict(row)}) + "\n")
+            draft = self.path.with_name(f"{self.path.name}.new")
+            draft.write_text(self.text, newline="")
+            draft.replace(self.request.table)
+            if len(self.rows) == len(self.students) and not self.failed:
+                self.path.unlink(missing_ok=True)
+
+    @property
+    def failed(self) -> list[str]:
+        """The students at whose submissions the grader failed."""
+        return [student for student in self.students if student in self.rows and self.rows[student].failed]
+
+    @property
+    def text(self) -> str:
+        """The table as CSV, sorted by name: points of each item, their sum, and why a submission was not graded."""
+        head = ["student", *(item.name for item in self.request.lab.items), "points", "problem"]
+        rows = ([student, *self.rows[student].cells] for student in self.students if student in self.rows)
+        return csv_text([head, *rows])
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: its cells after the name, the line for the terminal, and whether the grader failed."""
+
+    cells: list[str]
+    line: str
+    failed: bool
+
+    @classmethod
+    def of(cls, found: Grade) -> Row:
+        """The line of a grade. An item at which the grader failed has no points, and neither has the sum."""
+        points = ["" if each.failed else f"{each.points:g}" for each in found.graded]
+        problem = found.failed or found.problem
+        total = "" if found.failed else f"{found.points:g}"
+        told = f"{total or '?':>5} of {found.most}  {problem.partition(chr(10))[0]}".rstrip()
+        return cls([*points, total, problem], told, bool(found.failed))
+
 
 def grade_class(request: ClassRequest) -> Iterator[str]:
     """Grade all submissions and write the table: one line for each student, sorted by name.
 
-    The table of the graded submissions is written in any case. Raises `RunError` at the end if grading itself failed
-    for some students: the table gives them no points, and the reason.
+    Each submission is graded by a process of its own. Raises `RunError` at the end if the grader failed for some
+    students, which also happens on a machine that cannot grade.
     """
     submissions = submissions_in(request.folder)
-    grades: dict[str, Grade | str] = {}
-    # No forks: a copy of this process would lack its threads, of which Python warns from 3.12 on.
-    with ProcessPoolExecutor(request.jobs or os.cpu_count() or 1, get_context("forkserver")) as pool:
-        asked = {student: pool.submit(grade, request.request(student, path)) for student, path in submissions.items()}
+    table = ClassTable(request, list(submissions))
+    keys = {student: request.key(student, path) for student, path in submissions.items()}
+    known = table.known()
+    table.rows = {student: known[key] for student, key in keys.items() if key in known}
+    # No forks of this process: a copy would lack its threads, of which Python warns from 3.12 on.
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["inakit.experiments.labs.registry"])
+    running: set[ForkServerProcess] = set()
+
+    def graded(student: str) -> Grade:
         try:
-            for student, each in asked.items():
-                found, error = tried(each.result)
-                grades[student] = found or f"not graded: {error}"
-                if found is None:
-                    yield f"{student:24} {grades[student]}"
-                    continue
-                write_reports(request.reports, student, found)
-                problem = found.problem.splitlines()[0] if found.problem else ""
-                yield f"{student:24} {found.points:>5g} of {found.most}  {problem}".rstrip()
+            return grade_apart(request.request(student, submissions[student]), context, running)
+        except Exception as error:
+            return failed_grade(request.lab, error)
+
+    with ThreadPoolExecutor(request.jobs or os.cpu_count() or 1) as pool:
+        asked = {pool.submit(graded, student): student for student in submissions if student not in table.rows}
+        told = 0
+        try:
+            for done in chain([None], as_completed(asked)):
+                if done is not None:
+                    found, student = done.result(), asked[done]
+                    write_reports(request.reports, student, found)
+                    table.add(student, keys[student], Row.of(found))
+                while told < len(table.students) and (row := table.rows.get(table.students[told])) is not None:
+                    yield f"{table.students[told]:24} {row.line}"
+                    told += 1
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            with interrupts_held(), writing(request.table):
-                request.table.write_text(table_of(request.lab.items, grades))
+            for process in running:
+                process.kill()
     yield f"wrote {request.table}"
-    if failed := [student for student, found in grades.items() if isinstance(found, str)]:
-        raise RunError(f"{len(failed)} of {len(grades)} were not graded, the first '{failed[0]}': {grades[failed[0]]}")
+    if failed := table.failed:
+        why = table.rows[failed[0]].cells[-1]
+        raise RunError(f"the grader failed for {len(failed)} of {len(submissions)}, the first '{failed[0]}': {why}")
+
+
+def failed_grade(lab: Lab, why: Exception | str) -> Grade:
+    """The grade of a submission at which the grader failed."""
+    return Grade(lab.name, tuple(failure(item, why) for item in lab.items))
+
+
+def grade_apart(request: Request, context: ForkServerContext, running: set[ForkServerProcess]) -> Grade:
+    """Grade a submission in a process of its own, so that nothing that ends it ends others."""
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=send_grade, args=(theirs, request), daemon=True)
+    process.start()
+    running.add(process)
+    theirs.close()
+    try:
+        if not ours.poll(WHOLE_S):
+            return failed_grade(request.lab, f"it took longer than {WHOLE_S:g} s")
+        found: Grade = ours.recv()
+        return found
+    except EOFError:
+        process.join()
+        return failed_grade(request.lab, f"its process ended with {process.exitcode}")
+    finally:
+        process.kill()
+        process.join()
+        running.remove(process)
+        ours.close()
+
+
+def send_grade(pipe: Connection, request: Request) -> None:
+    """Grade a submission, and send the grade."""
+    try:
+        pipe.send(grade(request))
+    except MachineError as error:
+        pipe.send(failed_grade(request.lab, error))
 
 
 def write_reports(folder: Path | None, student: str, found: Grade) -> None:
-    """Write a student's report as text and as JSON."""
+    """Write a student's report as text and as JSON, unless the grader failed."""
     if folder is None:
         return
+    name = student if len(student.encode()) <= MOST_NAME else f"{student[:20]}-{key_of(student=student)}"
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for form, suffix in (("text", ".txt"), ("json", ".json")):
-            (folder / f"{student}{suffix}").write_text(FORMATS[form](found))
-
-
-def table_of(items: tuple[Item, ...], grades: Mapping[str, Grade | str]) -> str:
-    """The table as CSV: points of each item, their sum, and the reason why a submission was not graded."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["student", *(item.name for item in items), "points", "problem"])
-    for student, found in grades.items():
-        if isinstance(found, str):
-            writer.writerow([student, *("" for _ in items), "", found])
-        else:
-            points = [f"{each.points:g}" for each in found.graded]
-            writer.writerow([student, *points, f"{found.points:g}", found.problem])
-    return text.getvalue()
+            (folder / f"{name}{suffix}").write_text(FORMATS[form](found))

@@ -6,8 +6,10 @@ A check raises `WrongError` with a finding: the reason for lost points, and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
+
+from inakit.experiments.labs.sandbox.untrusted import lines_printable, printable
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Lab:
 
 @dataclass(frozen=True)
 class Finding:
-    """The reason why an item lacks points. All texts are complete lines.
+    """The reason why an item lacks points. All texts are complete lines, in which nothing of a student's is obeyed.
 
     `sent` are the packets in order; `expected` and `got` are the expected and the actual packets for the last one.
     """
@@ -58,6 +60,11 @@ class Finding:
     got: tuple[str, ...] = ()
     trace: tuple[str, ...] = ()
     task: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cause", lines_printable(self.cause))
+        for name in (each.name for each in fields(self)[1:]):
+            object.__setattr__(self, name, tuple(map(printable, getattr(self, name))))
 
 
 class WrongError(Exception):
@@ -84,11 +91,15 @@ class WrongError(Exception):
 
 @dataclass(frozen=True)
 class Graded:
-    """An item and a submission's points for it; `finding` explains missing points."""
+    """An item and a submission's points for it; `finding` explains missing points.
+
+    Where the grader `failed`, there are no points to be told.
+    """
 
     item: Item
     points: float
     finding: Finding | None = None
+    failed: bool = False
 
     @property
     def passed(self) -> bool:
@@ -101,10 +112,19 @@ class Grade:
     """The result of a submission. `problem` is the reason, in one sentence, why nothing could be graded."""
 
     lab: str
-    seed: str
     graded: tuple[Graded, ...]
     problem: str = ""
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "problem", lines_printable(self.problem))
+        object.__setattr__(self, "notes", tuple(map(printable, self.notes)))
+
+    @property
+    def failed(self) -> str:
+        """What the grader failed at, in a sentence; empty if it did not fail."""
+        found = dict.fromkeys(each.finding.cause for each in self.graded if each.failed and each.finding is not None)
+        return "; ".join(found)
 
     @property
     def points(self) -> float:

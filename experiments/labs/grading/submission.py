@@ -44,19 +44,15 @@ class Submission:
 def submissions_in(folder: Path) -> dict[str, Path]:
     """The submissions of a class, by student: the name of a folder, or of a file without its suffix.
 
-    Raises `InputError` for a missing folder, and for a student with two submissions.
+    Bytes of a name that are no text have the form `\\xff`. Of several with one name each keeps its whole name. Raises
+    `InputError` for a missing folder.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; expected one with a submission for each student")
-    found: dict[str, Path] = {}
-    for path in sorted(each for each in folder.iterdir() if not each.name.startswith(".")):
-        student = path.name if path.is_dir() else path.stem
-        if student in found:
-            raise InputError(
-                f"{folder}: {found[student].name} and {path.name} are both of '{student}': keep one of them"
-            )
-        found[student] = path
-    return found
+    paths = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    stems = {path: path.name if path.is_dir() else path.stem for path in paths}
+    names = {path: path.name if list(stems.values()).count(stem) > 1 else stem for path, stem in stems.items()}
+    return {printable(os.fsencode(name).decode(errors="backslashreplace")): path for path, name in names.items()}
 
 
 def read_submission(path: Path, student: str = "", expected: Sequence[str] = ()) -> Submission:

@@ -23,8 +23,8 @@ def printable(text: str) -> str:
 
 
 def lines_printable(text: str) -> str:
-    """A text of several lines, of which each is printable, and those after the first are indented."""
-    return "\n    ".join(map(printable, text.splitlines()))
+    """A text of several lines, of which each is printable."""
+    return "\n".join(map(printable, text.splitlines()))
 
 
 def shown(value: Any) -> str:

@@ -31,7 +31,7 @@ def handed_in(lab: str, folder: Path, change: tuple[str, str] = ("", "")) -> Pat
 
 def emulated(lab: str, folder: Path, target: str) -> Grade:
     """The run in Mininet alone."""
-    return with_emulation(Request(LABS[lab], COURSE / lab, folder), Grade(lab, "0", ()), target)
+    return with_emulation(Request(LABS[lab], COURSE / lab, folder), Grade(lab, ()), target)
 
 
 TARGETS = ["fast", pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.long])]
