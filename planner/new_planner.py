@@ -10,6 +10,7 @@ from collections.abc import Container
 from pathlib import Path
 
 from inakit.topo.errors import InputError, writing
+from inakit.topo.files.reader import write_new
 
 EXAMPLE = "racks-in-turn"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -91,15 +92,3 @@ def check_name(given: str, name: str, taken: Container[str]) -> None:
         raise InputError(f"'{given}': a planner's name has letters, digits, - and _, and begins with a letter")
     if name in taken:
         raise InputError(f"there is a planner '{name}' already; choose another name")
-
-
-def write_new(texts: dict[Path, str]) -> None:
-    """Write new files. Raises `InputError` if one exists, since it may be the user's work."""
-    for file in texts:
-        if file.exists():
-            raise InputError(f"{file} is there already, and may be your work: choose another name, or remove it")
-        if not file.parent.is_dir():
-            raise InputError(f"{file}: there is no folder '{file.parent}'; make it, or choose another name")
-    for file, text in texts.items():
-        with writing(file), file.open("x", encoding="utf-8") as opened:
-            opened.write(text)

@@ -24,9 +24,9 @@ from inakit.planner.registry import by_name, find_method
 from inakit.topo.errors import InputError, unknown_name, writing
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.files.fabric_records import FILE_SUFFIXES, PROFILES
-from inakit.topo.files.fabrics import FABRIC_SUFFIXES, save_fabric
+from inakit.topo.files.fabrics import FABRIC_SUFFIXES, to_yaml
 from inakit.topo.files.quantities import RATE, Rate, Whole
-from inakit.topo.files.reader import FileKind, ParsedFile, Place, Record, read_file, validate
+from inakit.topo.files.reader import FileKind, ParsedFile, Place, Record, read_file, validate, write_new
 
 NONE = "none"
 
@@ -231,51 +231,18 @@ def listed(value: str | list[Found]) -> tuple[Found, ...] | None:
     return tuple(value)
 
 
-SITE = """\
-# A site. Validate it: inakit validate THIS_FILE. docs/hardware.md describes it.
-version: 1
-fabric: fabric.yml       # a file (from this file's folder), or a fabric such as leafspine:leaves=4,spines=2
-jobs: jobs.yml           # a file of jobs; inakit jobs writes others
-chip: tofino1            # of every switch: generic, tofino1, tofino2, or a profile in a .yml file
-program: ina_hw          # of switches in virtual time: ina, or ina_hw, which is limited to a chip's abilities
-planners: [aro, atp]     # the site holds if the plans of one of them meet everything below
-
-# Single failures to withstand, one at a time. After each, the jobs that it touches are planned again.
-withstand:
-  links: all             # all, none, or pairs of neighbours: [[leaf1, spine1]]
-  switches: all          # all, none, or names: [spine1]
-  hosts_cut_off: accepted  # a job may stop when the only way of one of its hosts fails; or: fails
-
-# Requirements on plans.
-margins:
-  keeps: 50%             # of its sending rate, by every job under each failure
-  # least_rate: 1G       # the lowest sending rate of every job in any case
-  free: 0%               # of every link's capacity, without failures
-  within: 5%             # the largest difference of rates in virtual time from the plan's
-
-# Virtual time, at true rates.
-simulate:
-  worst: 3               # the number of worst failures to run, besides the network without failures
-  fragments: 256         # of each job's gradient are sent at most
-
-# emulate: 1/5000        # also emulate, with all rates times this factor; needs root
-# seed: 0                # the seed of all random choices
-"""
-
-
 def write_starter(folder: Path) -> list[Path]:
     """Write `site.yml`, `fabric.yml` and `jobs.yml` into a folder. Raises `InputError` if one of them exists."""
-    files = [folder / name for name in ("site.yml", "fabric.yml", "jobs.yml")]
-    for file in files:
-        if file.exists():
-            raise InputError(f"{file} already exists, and may be your work: choose another folder, or remove it")
     problem = build_problem(
         FabricChoice("leafspine", leaves=4, spines=3, hosts_per_leaf=3, capacity="25G"),
         JobChoice(workers=8, gradient_bytes=1_000_000, iterations=1),
     )
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        files[0].write_text(SITE)
-        save_fabric(problem.fabric, files[1])
-        files[2].write_text(jobs_text(problem, "fabric.yml"))
-    return files
+    texts = {
+        folder / "site.yml": Path(__file__).with_name("starter.yml").read_text(encoding="utf-8"),
+        folder / "fabric.yml": to_yaml(problem.fabric),
+        folder / "jobs.yml": jobs_text(problem, "fabric.yml"),
+    }
+    write_new(texts, other="folder")
+    return list(texts)

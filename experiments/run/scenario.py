@@ -16,7 +16,7 @@ from inakit.planner.core.files import load_jobs
 from inakit.planner.core.models import BYTES_PER_PARAMETER, find_model
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.unfolding import unfold
-from inakit.topo.errors import InputError, writing
+from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import DEFAULT_CAPACITY_BPS, FABRICS, named_fabric
 from inakit.topo.fabric.variations import (
@@ -291,16 +291,3 @@ def jobs_text(problem: Problem, topo: str) -> str:
         keys = [f"    {name}: {written[name]}  # {comment}" for name, comment in COMMENTS.items()]
         lines += ["  - " + keys[0].lstrip(), *keys[1:]]
     return "\n".join(lines) + "\n"
-
-
-def write_jobs(problem: Problem, topo: str, output: Path) -> None:
-    """Write a new file of jobs. Raises `InputError` if the file exists, because it may be the user's work."""
-    if output.exists():
-        raise InputError(f"{output} already exists and may be your work: choose another --output, or remove it")
-    try:
-        with writing(output), output.open("x", encoding="utf-8") as file:
-            file.write(jobs_text(problem, topo))
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{output}: folder '{output.parent}' does not exist; create it, or choose another --output"
-        ) from error

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, StrictStr
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.method import AFTERWARDS
 from inakit.planner.core.problem import Problem
-from inakit.topo.errors import InputError, writing
+from inakit.topo.errors import InputError
 from inakit.topo.files.quantities import RATE, SIZE, Rate, Size, Whole
 from inakit.topo.files.reader import Record
 
@@ -147,50 +147,9 @@ def combined(blocks: Sequence[Block]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-BEGINNING = """\
-# A study. Run it: inakit study run THIS_FILE. Show it: inakit study show THIS_FILE. docs/studies.md describes it.
-version: 1
-
-# The settings that all runs share.
-stays:
-  world: none        # none: plans only; virtual: runs in virtual time; fast, bmv2: emulations, one at a time
-  ina: 0.3           # the share of switches that aggregate; the seed draws them
-  gradient_bytes: 65536
-  iterations: 1
-
-# The settings that vary. Each item combines its lists: all (each value with each), side by side (the first values, the
-# second ones, ...), or a sample of 40 (drawn by the seed `draw`). Each combination of an item meets each of the others.
-varies:
-  - fabric: ["fattree:k=4", "leafspine:leaves=4,spines=4,hosts_per_leaf=4"]
-    workers: 4..12 by 4
-    combine: all
-  - planner: [aro, forest, atp]
-    seed: 0..4
-
-# The output of `inakit study show`. Groups are by all keys that vary except the seed, unless `groups` names keys.
-shows: [sending_rate_bps]
-against: atp         # the planner with which the others are compared, run by run
-labels: {"leafspine:leaves=4,spines=4,hosts_per_leaf=4": leaf-spine, "fattree:k=4": fat-tree}
-figures:             # kind: lines or bars; size: column or page; log: x, y or xy
-  - {x: workers, y: sending_rate_bps, colour: planner, facet: fabric}
-
-# All keys that can stay or vary:
-"""
-
-
 def starter_text() -> str:
     """The starter: a study, and in comments all keys of a setting with their expected values."""
     fields = Setting.model_fields.items()
     width = max(map(len, Setting.model_fields))
-    return BEGINNING + "".join(f"#   {name:{width}}  {field.description}\n" for name, field in fields)
-
-
-def write_starter(file: Path) -> None:
-    """Write a new study file. Raises `InputError` if it exists, since it can be the user's work."""
-    if file.exists():
-        raise InputError(f"{file} already exists, and may be your work: choose another name, or remove it")
-    try:
-        with writing(file), file.open("x", encoding="utf-8") as opened:
-            opened.write(starter_text())
-    except FileNotFoundError as error:
-        raise InputError(f"{file}: there is no folder '{file.parent}'; create it, or choose another name") from error
+    beginning = Path(__file__).with_name("starter.yml").read_text(encoding="utf-8")
+    return beginning + "".join(f"#   {name:{width}}  {field.description}\n" for name, field in fields)

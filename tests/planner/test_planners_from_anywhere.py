@@ -190,7 +190,7 @@ def test_a_new_file_is_a_planner_in_plans_runs_and_studies(tmp_path: Path) -> No
     wrote = inakit_command(tmp_path, "planners", "new", "my_best.py")
     commands = re.findall(r"^inakit (.*)$", wrote, re.MULTILINE)
     assert [command.split()[0] for command in commands] == ["plan", "emulate"]
-    assert "is there already" in inakit_command(tmp_path, "planners", "new", "my_best.py", code=2)
+    assert "already exists" in inakit_command(tmp_path, "planners", "new", "my_best.py", code=2)
     assert rows_of(inakit_command(tmp_path, *commands[0].split(), "--output", "plans")) == ["my-best", "aro"]
     assert (tmp_path / "plans" / "my-best" / "plan.json").is_file()
     inakit_command(tmp_path, *commands[1].split())

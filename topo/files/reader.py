@@ -339,3 +339,18 @@ def write_csv(path: Path, headings: Sequence[str], rows: Iterable[Sequence[Any]]
         writer = csv.writer(file)
         writer.writerow(headings)
         writer.writerows(rows)
+
+
+def write_new(texts: Mapping[Path, str], other: str = "name") -> None:
+    """Write new files. `other`: what a user can choose instead of their names. Raises `OutputError`.
+
+    Raises `InputError` if a file exists, since it may be the user's work, and if its folder does not.
+    """
+    for file in texts:
+        if file.exists():
+            raise InputError(f"{file} already exists and may be your work: choose another {other}, or remove it")
+        if not file.parent.is_dir():
+            raise InputError(f"{file}: folder '{file.parent}' does not exist; create it, or choose another {other}")
+    for file, text in texts.items():
+        with writing(file), file.open("x", encoding="utf-8") as opened:
+            opened.write(text)

@@ -33,13 +33,14 @@ from inakit.experiments.run.planning import (
     print_plan,
     write_plan,
 )
-from inakit.experiments.run.scenario import build_problem, jobs_text, write_jobs
+from inakit.experiments.run.scenario import build_problem, jobs_text
 from inakit.planner.core.method import AFTERWARDS, Method, own_options
 from inakit.planner.install.ina_program import DataPlaneProgram, find_program
 from inakit.planner.new_planner import write_package, write_planner
 from inakit.planner.prepared import Prepared
 from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find_method
 from inakit.topo.errors import InputError, lacking_import
+from inakit.topo.files.reader import write_new
 
 Planner = Annotated[
     str,
@@ -143,7 +144,7 @@ def jobs(
     if output is None:
         print(jobs_text(problem, fabric.topo), end="")
         return
-    write_jobs(problem, fabric.topo, output)
+    write_new({output: jobs_text(problem, fabric.topo)}, other="--output")
     Screen().print(f"wrote {output}", highlight=False)
 
 

@@ -9,12 +9,13 @@ import typer
 
 from inakit.experiments.cli.options import RESULTS, Results, split_names
 from inakit.experiments.run.console import Screen
-from inakit.experiments.study.setting import write_starter
+from inakit.experiments.study.setting import starter_text
+from inakit.topo.files.reader import write_new
 
 
 def new(file: Annotated[Path, typer.Argument(help="a new .yml file")] = Path("study.yml")) -> None:
     """Write a starter study file, with every key explained."""
-    write_starter(file)
+    write_new({file: starter_text()})
     Screen().print(f"wrote {file}; run it: inakit study run {file}", highlight=False, soft_wrap=True)
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from command import inakit
 
-from inakit.experiments.run.scenario import COMMENTS, FabricChoice, JobChoice, build_problem, jobs_text, write_jobs
+from inakit.experiments.run.scenario import COMMENTS, FabricChoice, JobChoice, build_problem, jobs_text
 from inakit.planner.core.files import load_jobs
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import InputError
+from inakit.topo.files.reader import write_new
 
 
 def test_the_file_is_the_single_default_job(tmp_path: Path) -> None:
@@ -39,13 +40,12 @@ def test_all_values_come_back(tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
-    problem = build_problem(FabricChoice("fattree"), JobChoice())
     (tmp_path / "jobs.yml").write_text("mine")
     with pytest.raises(InputError, match="already exists and may be your work: choose another --output"):
-        write_jobs(problem, "fattree", tmp_path / "jobs.yml")
+        write_new({tmp_path / "jobs.yml": "theirs"}, other="--output")
     assert (tmp_path / "jobs.yml").read_text() == "mine"
     with pytest.raises(InputError, match="does not exist; create it"):
-        write_jobs(problem, "fattree", tmp_path / "no" / "jobs.yml")
+        write_new({tmp_path / "no" / "jobs.yml": "theirs"}, other="--output")
 
 
 START = "`inakit jobs` writes a file to begin with"
