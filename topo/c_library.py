@@ -21,6 +21,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inakit.topo.errors import MachineError, OutputError, RunError, writing
 
 
@@ -153,6 +156,17 @@ def find(compiler: Compiler) -> str:
             return found
     names = " or ".join(compiler.programs)
     raise MachineError(f"{names} is not installed, and P4 programs are compiled with it: apt install clang")
+
+
+CACHE_LINE = 64
+"""The bytes of a processor's cache line, the greatest alignment of records that C shares with Python."""
+
+
+def aligned_zeros(size: int) -> NDArray[np.uint8]:
+    """`size` zero bytes from the beginning of a cache line; memory is used only where something is written."""
+    found = np.zeros(size + 2 * CACHE_LINE, np.uint8)
+    first = -found.ctypes.data % CACHE_LINE
+    return found[first : first + size]
 
 
 def lasting_thread(name: str) -> Callable[[], ThreadPoolExecutor]:

@@ -1,8 +1,8 @@
 /* A network in virtual time: links that send packets one after the other, and nodes that receive them.
  *
  * Time is in whole picoseconds. Links and nodes are arrays that Python allocates and reads; `struct link` and `struct
- * node` have the layout of their records in engine.py. Simultaneous events are processed in the order of the links'
- * numbers, so that a run is the same on every machine.
+ * node` have the layout of their records in engine.py. Of simultaneous events arrivals are first, in the order of the
+ * links' numbers, so that a run is the same on every machine.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -17,8 +17,7 @@ typedef int64_t s64;
 
 #define PS_PER_S 1000000000000ll
 #define NONE 0xFFFFFFFFu
-#define SMALL 448 /* bytes of a buffer for a short packet; others have room for LARGE */
-#define LARGE 2048
+#define NEVER INT64_MAX
 
 #include "hops.h"
 #include "series.h"
@@ -27,31 +26,41 @@ typedef int64_t s64;
 #include "source.h"
 #include "tap.h"
 
+/* With LAST in the port the bytes of a received packet leave without a copy: the node does not use them any more. */
+#define LAST 0x80000000u
 typedef void emit_fn(void *context, u32 port, const u8 *bytes, u32 length);
 typedef void receive_fn(void *self, s64 now, u32 port, u8 *bytes, u32 length, emit_fn *emit, void *context);
 
 struct packet {
     struct packet *next;
     s64 starts, arrives; /* times: its first bit leaves, its last bit reaches the other end */
-    u32 length, room;
+    u32 length, size; /* `size`: the number of its buffer's size */
     u32 hop; /* the number of its hop's record, or NONE */
     u32 passes, port; /* remaining recirculations, and its ingress port; else 0 */
     u8 bytes[];
 };
 
+/* The fields that every packet needs at once stand together, in lines of 64 bytes. */
 struct link {
-    u64 rate_bps; /* 0: sending takes no time */
-    s64 delay_ps;
-    s64 latency_ps; /* the time before a packet reaches the queue */
-    u32 to_node, to_port;
-    u32 limit; /* the length of the queue in packets; 0: unlimited */
+    s64 at;    /* the time at which its first packet arrives, if it has one */
+    u32 after; /* the next link of the same list, or NONE */
     u32 up;
-    u64 sent_packets, sent_bytes, received_packets, received_bytes, dropped, lost;
+    struct packet *first, *last, *starting; /* packets in flight or waiting, and the first that waits */
     u32 waiting, most_waiting;
     s64 free_at; /* the time at which all its packets have left */
-    struct packet *first, *last, *starting; /* packets in flight or waiting, and the first that waits */
-    struct tap *near, *far;                 /* of the ports at its ends; 0: no tap */
-    struct packet *untapped;                /* the first of its packets that the near tap has not written */
+    u32 limit;   /* the length of the queue in packets; 0: unlimited */
+    u32 to_node;
+
+    u64 rate_bps;   /* 0: sending takes no time */
+    s64 delay_ps;
+    s64 latency_ps; /* the time before a packet reaches the queue */
+    u64 sent_packets, sent_bytes;
+    struct tap *near, *far;  /* of the ports at its ends; 0: no tap */
+    struct packet *untapped; /* the first of its packets that the near tap has not written */
+
+    u64 received_packets, received_bytes, dropped, lost;
+    u32 to_port;
+    u32 unused[7];
 };
 
 struct node {
@@ -63,34 +72,40 @@ struct node {
     const struct recirculation *const *recirculations; /* of a switch, by port; 0: no recirculation */
 };
 
-/* An event: the first packet of a link arrives, or a source sends; sources are numbered after all links. */
+/* Source `who` sends. */
 struct event {
     s64 at;
     u32 who;
 };
 
+#include "calendar.h"
+
+#define SIZES 8 /* of buffers; the largest holds a packet of 128 KiB */
+
 struct engine {
     struct link *links;
     struct node *nodes;
     const u32 *link_at; /* at a node's first_port + port: the outgoing link, or NONE */
-    struct event *heap;
-    u32 heap_length, link_count;
-    struct source *sources;
-    u32 source_count;
-    u32 node; /* the node that processes a packet */
     s64 now;
+    struct packet *current; /* the packet that has arrived, until it is sent on */
+    u32 node;               /* the node that processes a packet */
+    u32 cause;              /* the hop whose arrival is being processed, or NONE */
+    u32 arrival_bytes;      /* the size of a record in the inbox */
+    struct series *series;  /* 0: no recording */
+    struct hops *followed;  /* 0: no recording */
     u64 hops;
-    struct packet *free_small, *free_large;
+    struct packet *free[SIZES]; /* buffers that hold no packet, by size */
+    struct slab *slabs;
     u8 *inbox;
     u64 inbox_used, inbox_room;
-    u32 arrival_bytes; /* the size of a record in the inbox */
-    struct series *series; /* 0: no recording */
-    struct hops *followed; /* 0: no recording */
-    const s64 *due;        /* the time at which `wake` is to be called; 0: never */
+    const s64 *due; /* the time at which `wake` is to be called; 0: never */
     void (*wake)(void *self, s64 now);
     void *self;
     const u32 *halted; /* whether the run is to stop */
-    u32 cause;             /* the hop whose arrival is being processed, or NONE */
+    struct event *heap;
+    u32 heap_length, source_count;
+    struct source *sources;
+    struct calendar calendar;
 };
 
 /* The head of a packet's record in the inbox, before its bytes. */
@@ -101,72 +116,41 @@ struct arrival {
 
 /* ---- buffers ---- */
 
-static struct packet *take_buffer(struct engine *engine, u32 length) {
-    struct packet **free_ones = length <= SMALL ? &engine->free_small : &engine->free_large;
-    struct packet *packet = *free_ones;
-    if (packet) {
-        *free_ones = packet->next;
-        return packet;
-    }
-    u32 room = length <= SMALL ? SMALL : length <= LARGE ? LARGE : length;
-    if (!(packet = malloc(sizeof *packet + room)))
+/* Memory for several buffers of one size. */
+struct slab {
+    struct slab *next;
+    u64 unused[7];
+    u8 buffers[];
+};
+
+static u32 room_of(u32 size) { return size ? 1024u << size : 512 - sizeof(struct packet); }
+
+static void add_slab(struct engine *engine, u32 size) {
+    u64 bytes = sizeof(struct packet) + room_of(size) + 63 & ~63ull, count = size ? 4 : 64;
+    struct slab *slab = aligned_alloc(64, sizeof *slab + count * bytes);
+    if (!slab)
         abort();
-    packet->room = room;
+    slab->next = engine->slabs, engine->slabs = slab;
+    for (u64 i = count; i--;) {
+        struct packet *packet = (struct packet *)(slab->buffers + i * bytes);
+        packet->size = size, packet->next = engine->free[size], engine->free[size] = packet;
+    }
+}
+
+static struct packet *take_buffer(struct engine *engine, u32 length) {
+    u32 size = 0;
+    while (length > room_of(size))
+        if (++size == SIZES)
+            abort();
+    if (!engine->free[size])
+        add_slab(engine, size);
+    struct packet *packet = engine->free[size];
+    engine->free[size] = packet->next;
     return packet;
 }
 
 static void give_back(struct engine *engine, struct packet *packet) {
-    struct packet **free_ones = packet->room == SMALL ? &engine->free_small : &engine->free_large;
-    if (packet->room > LARGE) {
-        free(packet);
-        return;
-    }
-    packet->next = *free_ones;
-    *free_ones = packet;
-}
-
-/* ---- the heap of events ---- */
-
-static int sooner(struct event one, struct event other) {
-    return one.at < other.at || (one.at == other.at && one.who < other.who);
-}
-
-static void rise(struct engine *engine, u32 at) {
-    struct event event = engine->heap[at];
-    for (; at && sooner(event, engine->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        engine->heap[at] = engine->heap[(at - 1) / 2];
-    engine->heap[at] = event;
-}
-
-static void sink(struct engine *engine, u32 at) {
-    struct event event = engine->heap[at];
-    for (u32 child, length = engine->heap_length; (child = 2 * at + 1) < length; at = child) {
-        child += child + 1 < length && sooner(engine->heap[child + 1], engine->heap[child]);
-        if (!sooner(engine->heap[child], event))
-            break;
-        engine->heap[at] = engine->heap[child];
-    }
-    engine->heap[at] = event;
-}
-
-static void add_event(struct engine *engine, s64 at, u32 who) {
-    engine->heap[engine->heap_length] = (struct event){at, who};
-    rise(engine, engine->heap_length++);
-}
-
-static void remove_event(struct engine *engine, u32 at) {
-    struct event last = engine->heap[--engine->heap_length];
-    if (at == engine->heap_length)
-        return;
-    engine->heap[at] = last;
-    rise(engine, at);
-    sink(engine, at);
-}
-
-/* Postpone the next event. */
-static void postpone(struct engine *engine, s64 at) {
-    engine->heap[0].at = at;
-    sink(engine, 0);
+    packet->next = engine->free[packet->size], engine->free[packet->size] = packet;
 }
 
 /* ---- links ---- */
@@ -177,8 +161,12 @@ static void begin_sending(struct link *link, s64 now) {
 }
 
 static s64 time_to_send(const struct link *link, u32 bytes) {
-    unsigned __int128 bits = (unsigned __int128)bytes * 8 * PS_PER_S;
-    return link->rate_bps ? (s64)((bits + link->rate_bps - 1) / link->rate_bps) : 0;
+    u64 bits = (u64)bytes * 8, most = UINT64_MAX / PS_PER_S;
+    if (!link->rate_bps)
+        return 0;
+    if (bits < most)
+        return (bits * PS_PER_S + link->rate_bps - 1) / link->rate_bps;
+    return ((unsigned __int128)bits * PS_PER_S + link->rate_bps - 1) / link->rate_bps;
 }
 
 static void observe(struct engine *engine, u32 number, s64 given, struct packet *packet) {
@@ -190,20 +178,19 @@ static void observe(struct engine *engine, u32 number, s64 given, struct packet 
         packet->hop = note_hop(engine->followed, &hop, packet->bytes, packet->length);
 }
 
-/* Give a link a packet of `length` bytes: the bytes of `head`, then those of `body`. Returns the packet, or 0 if it is
- * lost. */
-static struct packet *give(struct engine *engine, u32 number, u32 length, const u8 *head, u64 head_bytes, const u8 *body) {
+/* Whether a link takes one more packet; else it is lost, and counted. */
+static int admits(const struct engine *engine, struct link *link) {
+    begin_sending(link, engine->now + link->latency_ps);
+    if (link->up && !(link->limit && link->waiting >= link->limit))
+        return 1;
+    *(link->up ? &link->dropped : &link->lost) += 1;
+    return 0;
+}
+
+/* Give a link a packet that it admits. */
+static void give(struct engine *engine, u32 number, struct packet *packet, u32 length) {
     struct link *link = &engine->links[number];
     s64 now = engine->now + link->latency_ps;
-    begin_sending(link, now);
-    if (!link->up || (link->limit && link->waiting >= link->limit)) {
-        *(link->up ? &link->dropped : &link->lost) += 1;
-        return 0;
-    }
-    struct packet *packet = take_buffer(engine, length);
-    u64 first = length < head_bytes ? length : head_bytes;
-    memcpy(packet->bytes, head, first);
-    memcpy(packet->bytes + first, body, length - first);
     packet->length = length, packet->next = 0, packet->hop = NONE, packet->passes = 0;
     packet->starts = link->free_at > now ? link->free_at : now;
     link->free_at = packet->starts + time_to_send(link, length);
@@ -217,15 +204,35 @@ static struct packet *give(struct engine *engine, u32 number, u32 length, const 
     if (engine->series || engine->followed)
         observe(engine, number, now, packet);
     link->sent_packets++, link->sent_bytes += length;
-    if (link->first)
-        link->last->next = packet;
-    else
-        link->first = packet;
-    link->last = packet;
     if (link->near && !link->untapped)
         link->untapped = packet;
-    if (link->first == packet)
-        add_event(engine, packet->arrives, number);
+    if (link->first) {
+        link->last->next = packet;
+    } else {
+        link->first = packet, link->at = packet->arrives;
+        add_arrival(&engine->calendar, engine->links, number);
+    }
+    link->last = packet;
+}
+
+/* Give a link a new packet of `length` bytes: the bytes of `head`, then those of `body`. */
+static void give_new(struct engine *engine, u32 number, u32 length, const u8 *head, u64 head_bytes, const u8 *body) {
+    if (!admits(engine, &engine->links[number]))
+        return;
+    struct packet *packet = take_buffer(engine, length);
+    u64 first = length < head_bytes ? length : head_bytes;
+    memcpy(packet->bytes, head, first);
+    memcpy(packet->bytes + first, body, length - first);
+    give(engine, number, packet, length);
+}
+
+/* Give a link the packet that has arrived. Returns 0 if it is lost. */
+static struct packet *pass_on(struct engine *engine, u32 number, u32 length) {
+    struct packet *packet = engine->current;
+    if (!admits(engine, &engine->links[number]))
+        return 0;
+    give(engine, number, packet, length);
+    engine->current = 0;
     return packet;
 }
 
@@ -249,10 +256,10 @@ static struct packet *take_first(struct engine *engine, u32 number) {
     struct packet *packet = link->first;
     begin_sending(link, engine->now);
     tap_departures(engine, link);
-    if ((link->first = packet->next))
-        postpone(engine, link->first->arrives);
-    else
-        remove_event(engine, 0);
+    if ((link->first = packet->next)) {
+        link->at = link->first->arrives;
+        add_arrival(&engine->calendar, engine->links, number);
+    }
     return packet;
 }
 
@@ -261,9 +268,13 @@ static struct packet *take_first(struct engine *engine, u32 number) {
 static void emit(void *context, u32 port, const u8 *bytes, u32 length) {
     struct engine *engine = context;
     const struct node *node = &engine->nodes[engine->node];
-    u32 link = port < node->ports ? engine->link_at[node->first_port + port] : NONE;
-    if (link != NONE) /* else it is lost, as in the kernel */
-        give(engine, link, length, bytes, length, bytes);
+    u32 at = port & ~LAST, link = at < node->ports ? engine->link_at[node->first_port + at] : NONE;
+    if (link == NONE) /* it is lost, as in the kernel */
+        return;
+    if (port & LAST && engine->current && bytes == engine->current->bytes)
+        pass_on(engine, link, length);
+    else
+        give_new(engine, link, length, bytes, length, bytes);
 }
 
 static void keep(struct engine *engine, u32 node, const struct packet *packet) {
@@ -282,16 +293,14 @@ static void keep(struct engine *engine, u32 node, const struct packet *packet) {
     engine->inbox_used += size;
 }
 
-/* Recirculate a packet `passes` times before the switch processes it; for 0 it is processed now. */
-static void process(struct engine *engine, const struct packet *packet, u32 port, u32 passes, u32 link) {
+/* Recirculate the present packet `passes` times before the switch processes it; for 0 it is processed now. */
+static void process(struct engine *engine, u32 port, u32 passes, u32 link) {
     struct node *node = &engine->nodes[engine->node];
-    if (!passes) {
+    struct packet *packet = engine->current;
+    if (!passes)
         node->receive(node->self, engine->now, port, packet->bytes, packet->length, emit, engine);
-        return;
-    }
-    struct packet *again = give(engine, link, packet->length, packet->bytes, packet->length, packet->bytes);
-    if (again)
-        again->passes = passes, again->port = port;
+    else if ((packet = pass_on(engine, link, packet->length)))
+        packet->passes = passes, packet->port = port;
 }
 
 static void arrive(struct engine *engine, struct link *link, const struct packet *packet) {
@@ -305,18 +314,18 @@ static void arrive(struct engine *engine, struct link *link, const struct packet
         engine->cause = node->filter ? NONE : engine->cause; /* no hop is the cause of what an endpoint sends */
         const struct recirculation *by = node->recirculations ? node->recirculations[link->to_port] : 0;
         int again = is_recirculated(by, packet->bytes, packet->length);
-        process(engine, packet, link->to_port, again ? by->times : 0, again ? by->link : NONE);
+        process(engine, link->to_port, again ? by->times : 0, again ? by->link : NONE);
     } else
         keep(engine, link->to_node, packet);
 }
 
 static void deliver(struct engine *engine, u32 number) {
     struct link *link = &engine->links[number];
-    struct packet *packet = take_first(engine, number);
+    struct packet *packet = engine->current = take_first(engine, number);
     if (link->up) {
         engine->node = link->to_node, engine->cause = packet->hop;
         if (packet->passes)
-            process(engine, packet, packet->port, packet->passes - 1, number);
+            process(engine, packet->port, packet->passes - 1, number);
         else
             arrive(engine, link, packet);
         engine->cause = NONE;
@@ -325,14 +334,53 @@ static void deliver(struct engine *engine, u32 number) {
         if (packet->hop != NONE)
             hop_at(engine->followed, packet->hop)->arrives = LOST;
     }
-    give_back(engine, packet);
+    if (engine->current)
+        give_back(engine, packet);
+    engine->current = 0;
 }
 
 /* ---- sources ---- */
 
+static int sooner(struct event one, struct event other) {
+    return one.at < other.at || (one.at == other.at && one.who < other.who);
+}
+
+static void rise(struct event *heap, u32 at) {
+    struct event event = heap[at];
+    for (; at && sooner(event, heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = event;
+}
+
+static void sink(struct event *heap, u32 length, u32 at) {
+    struct event event = heap[at];
+    for (u32 child; (child = 2 * at + 1) < length; at = child) {
+        child += child + 1 < length && sooner(heap[child + 1], heap[child]);
+        if (!sooner(heap[child], event))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = event;
+}
+
+static void remove_event(struct engine *engine, u32 at) {
+    struct event *heap = engine->heap, last = heap[--engine->heap_length];
+    if (at == engine->heap_length)
+        return;
+    heap[at] = last;
+    rise(heap, at);
+    sink(heap, engine->heap_length, at);
+}
+
+/* Postpone the next source. */
+static void postpone(struct engine *engine, s64 at) {
+    engine->heap[0].at = at;
+    sink(engine->heap, engine->heap_length, 0);
+}
+
 /* Let the next source send. It waits while the queue before its link is full, like a blocking socket. */
 static void send_from_source(struct engine *engine) {
-    struct source *source = &engine->sources[engine->heap[0].who - engine->link_count];
+    struct source *source = &engine->sources[engine->heap[0].who];
     struct link *link = &engine->links[source->link];
     begin_sending(link, engine->now);
     if (link->waiting >= source->room) {
@@ -348,7 +396,7 @@ static void send_from_source(struct engine *engine) {
         remove_event(engine, 0);
     u32 length = source->lengths[frame];
     const u8 *bytes = source->bytes + source->stride * frame;
-    give(engine, source->link, length, bytes, length, bytes);
+    give_new(engine, source->link, length, bytes, length, bytes);
 }
 
 /* ---- the interface to Python ---- */
@@ -361,9 +409,9 @@ u32 record_sizes(u32 what) {
 
 struct engine *engine_new(struct link *links, u32 link_count, struct node *nodes, const u32 *link_at, u32 arrival_bytes) {
     struct engine *engine = calloc(1, sizeof *engine);
-    if (!engine || !(engine->heap = calloc((u64)link_count + 1, sizeof *engine->heap)))
+    if (!engine || !(engine->calendar.open = calloc(link_count + 1, sizeof *engine->calendar.open)))
         abort();
-    engine->link_count = link_count;
+    engine->calendar.later = NONE, engine->calendar.soonest = NEVER;
     engine->links = links, engine->nodes = nodes, engine->link_at = link_at, engine->arrival_bytes = arrival_bytes;
     engine->cause = NONE;
     return engine;
@@ -384,13 +432,13 @@ struct rows {
 void engine_send(struct engine *engine, u32 count, const u32 *links, const u32 *lengths, const s64 *rows,
                  const struct rows *heads, const struct rows *bodies) {
     for (u32 i = 0; i < count; i++)
-        give(engine, links[i], lengths[i], heads->bytes + heads->stride * rows[i], heads->size,
-             bodies->bytes + bodies->stride * rows[i]);
+        give_new(engine, links[i], lengths[i], heads->bytes + heads->stride * rows[i], heads->size,
+                 bodies->bytes + bodies->stride * rows[i]);
 }
 
 /* Give a packet to a link, now. */
 void engine_give(struct engine *engine, u32 link, const u8 *bytes, u32 length) {
-    give(engine, link, length, bytes, length, bytes);
+    give_new(engine, link, length, bytes, length, bytes);
 }
 
 /* Call `wake` whenever `*due` has come, after the packets that arrive at the same time; stop when `*halted` is set. */
@@ -398,39 +446,49 @@ void engine_attach(struct engine *engine, const s64 *due, const u32 *halted, voi
     engine->due = due, engine->halted = halted, engine->wake = wake, engine->self = self;
 }
 
+static s64 sooner_of(s64 one, s64 other) { return one < other ? one : other; }
+
+static s64 next_source(const struct engine *engine) { return engine->heap_length ? engine->heap[0].at : NEVER; }
+
 /* Process all events up to and including `until`, or until the run halts or about `most` packets have arrived. */
 void engine_run(struct engine *engine, s64 until, u64 most) {
     u64 last = engine->hops + most;
     while (engine->hops < last) {
-        s64 next = engine->heap_length ? engine->heap[0].at : INT64_MAX, due = engine->due ? *engine->due : INT64_MAX;
-        if (next > until && due > until) {
+        s64 source = next_source(engine), due = engine->due ? *engine->due : NEVER;
+        if (has_arrival(&engine->calendar, engine->links, sooner_of(until, sooner_of(source, due)))) {
+            u32 link = take_arrival(&engine->calendar, engine->links);
+            engine->now = engine->links[link].at;
+            deliver(engine, link);
+        } else if (source > until && due > until) {
             engine->now = until;
             return;
-        }
-        engine->now = next <= due ? next : due;
-        if (next > due)
-            engine->wake(engine->self, due);
-        else if (engine->heap[0].who < engine->link_count)
-            deliver(engine, engine->heap[0].who);
-        else
+        } else if (source <= due) {
+            engine->now = source;
             send_from_source(engine);
+        } else {
+            engine->now = due > engine->now ? due : engine->now;
+            engine->wake(engine->self, engine->now);
+        }
         if (engine->halted && *engine->halted)
             return;
     }
 }
 
-/* The time of the next event; -1 if there is none. */
-s64 engine_next(const struct engine *engine) { return engine->heap_length ? engine->heap[0].at : -1; }
+/* The time of the next event; NEVER if there is none. */
+s64 engine_next(const struct engine *engine) {
+    return sooner_of(next_source(engine), first_arrival(&engine->calendar, engine->links));
+}
 
 /* Add a source, which sends its first frame when it is due; returns its number. */
 u32 engine_add_source(struct engine *engine, const struct source *source) {
     u32 number = engine->source_count++;
     engine->sources = realloc(engine->sources, sizeof *source * engine->source_count);
-    engine->heap = realloc(engine->heap, sizeof *engine->heap * (engine->link_count + engine->source_count));
+    engine->heap = realloc(engine->heap, sizeof *engine->heap * engine->source_count);
     if (!engine->sources || !engine->heap)
         abort();
     engine->sources[number] = *source;
-    add_event(engine, source->due, engine->link_count + number);
+    engine->heap[engine->heap_length] = (struct event){source->due, number};
+    rise(engine->heap, engine->heap_length++);
     return number;
 }
 
@@ -439,7 +497,7 @@ u64 engine_source_left(const struct engine *engine, u32 number) { return engine-
 /* Stop a source. */
 void engine_stop_source(struct engine *engine, u32 number) {
     for (u32 at = 0; at < engine->heap_length; at++)
-        if (engine->heap[at].who == engine->link_count + number)
+        if (engine->heap[at].who == number)
             remove_event(engine, at);
     engine->sources[number].left = 0;
 }
@@ -463,15 +521,8 @@ u64 engine_hops(const struct engine *engine) { return engine->hops; }
 const u8 *engine_inbox(const struct engine *engine, u64 *used) { return *used = engine->inbox_used, engine->inbox; }
 void engine_empty_inbox(struct engine *engine) { engine->inbox_used = 0; }
 
-static void free_all(struct packet *packet) {
-    for (struct packet *next; packet; packet = next)
-        next = packet->next, free(packet);
-}
-
 void engine_free(struct engine *engine) {
-    for (u32 i = 0; i < engine->heap_length; i++)
-        if (engine->heap[i].who < engine->link_count)
-            free_all(engine->links[engine->heap[i].who].first);
-    free_all(engine->free_small), free_all(engine->free_large);
-    free(engine->inbox), free(engine->heap), free(engine->sources), free(engine);
+    for (struct slab *slab = engine->slabs, *next; slab; slab = next)
+        next = slab->next, free(slab);
+    free(engine->inbox), free(engine->heap), free(engine->sources), free(engine->calendar.open), free(engine);
 }

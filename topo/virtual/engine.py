@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.topo.c_library import LIBRARY, build
+from inakit.topo.c_library import LIBRARY, aligned_zeros, build
 
 # -- The hops of packets through a network in virtual time: one record for each link that a packet was given to.
 #
@@ -186,16 +186,20 @@ class LinkSamples:
 PS_PER_S = 10**12
 PS_PER_NS = 1000
 NO_LINK = 0xFFFFFFFF
+NEVER = (1 << 63) - 1
+"""The time of an event that there is not."""
 
 LINK = np.dtype(
     [
-        ("rate_bps", np.uint64), ("delay_ps", np.int64), ("latency_ps", np.int64), ("to_node", np.uint32),
-        ("to_port", np.uint32), ("limit", np.uint32), ("up", np.uint32),
-        ("sent_packets", np.uint64), ("sent_bytes", np.uint64),
-        ("received_packets", np.uint64), ("received_bytes", np.uint64), ("dropped", np.uint64), ("lost", np.uint64),
-        ("waiting", np.uint32), ("most_waiting", np.uint32), ("free_at", np.int64),
+        ("at", np.int64), ("after", np.uint32), ("up", np.uint32),
         ("first", np.uint64), ("last", np.uint64), ("starting", np.uint64),
+        ("waiting", np.uint32), ("most_waiting", np.uint32), ("free_at", np.int64),
+        ("limit", np.uint32), ("to_node", np.uint32),
+        ("rate_bps", np.uint64), ("delay_ps", np.int64), ("latency_ps", np.int64),
+        ("sent_packets", np.uint64), ("sent_bytes", np.uint64),
         ("near", np.uint64), ("far", np.uint64), ("untapped", np.uint64),
+        ("received_packets", np.uint64), ("received_bytes", np.uint64), ("dropped", np.uint64), ("lost", np.uint64),
+        ("to_port", np.uint32), ("unused", np.uint32, 7),
     ],
     align=True,
 )  # fmt: skip
@@ -283,7 +287,7 @@ class Engine:
         """
         self.library = engine_library()
         self.arrival = np.dtype([*HEAD, ("frame", frame), ("pad", np.uint8, -frame.itemsize % 8)])
-        self.links, self.nodes = np.zeros(links, LINK), np.zeros(len(ports), NODE)
+        self.links, self.nodes = aligned_zeros(links * LINK.itemsize).view(LINK), np.zeros(len(ports), NODE)
         self.link_at = np.full(max(1, sum(ports)), NO_LINK, np.uint32)
         self.nodes["ports"] = ports
         self.nodes["first_port"] = np.cumsum([0, *ports])[:-1]
@@ -370,7 +374,7 @@ class Engine:
     def next_ps(self) -> int | None:
         """The time of the next event; None if no packet is in flight and no source sends."""
         at = int(self.library.engine_next(self.handle))
-        return None if at < 0 else at
+        return None if at == NEVER else at
 
     def send(self, links: NDArray[np.uint32], lengths: NDArray[np.uint32], frames: NDArray[np.void]) -> None:
         """Give the first `lengths` bytes of `frames` to `links` now. All are (frames,)."""

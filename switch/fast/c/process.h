@@ -24,8 +24,9 @@ static u64 random_word(u64 *state) {
     return word ^ word >> 31;
 }
 
-/* The state of the present switch, an argument of `process`. All switches of a program share the code. */
-#define DECLARE_MEMORY static struct memory *own;
+/* The state of the present switch, an argument of `process`. All switches of a program share the code. Nothing else
+ * points into it, so that the compiler may reorder its reads and the writes to `state`. */
+#define DECLARE_MEMORY static struct memory *restrict own;
 static struct table *tables;
 
 /* ---- packets ---- */
@@ -49,10 +50,14 @@ static INLINE void take_bytes(PACKET *packet, u32 from, u8 *to, u64 count) { mem
 
 static INLINE int drop(PACKET *packet) { return (void)packet, 0; }
 
+/* In the port of a packet whose bytes are not used any more: the receiver may keep them, if they are those that it gave
+ * (node.h of virtual time). */
+#define LAST 0x80000000u
+
 static INLINE void send_copy(PACKET *packet, u32 port) {
     emit(emit_context, port, packet->data, packet_length(packet));
 }
-static INLINE int send(PACKET *packet, u32 port) { return send_copy(packet, port), 0; }
+static INLINE int send(PACKET *packet, u32 port) { return send_copy(packet, port | LAST), 0; }
 
 #ifdef COPIES
 static int replace_all(PACKET *packet, const u8 *bytes, u64 length) {
@@ -208,7 +213,7 @@ struct record {
 
 static void write_record(void *context, u32 port, const u8 *bytes, u32 length) {
     struct record *record = context;
-    u32 head[2] = {port, length};
+    u32 head[2] = {port & ~LAST, length};
     if (record->room - record->used < sizeof head + length) {
         record->lost++;
         return;

@@ -16,12 +16,10 @@ from inakit.switch.fast.layout.layout import RANDOM
 from inakit.switch.fast.load.running_tables import Clock
 from inakit.switch.fast.load.shared_state import CompiledSwitch, SwitchState
 from inakit.switch.program.program import Program
-from inakit.topo.c_library import build
+from inakit.topo.c_library import aligned_zeros, build
 from inakit.topo.errors import RunError
 
 OUT_BYTES = 1 << 20
-ALIGNMENT = 64
-"""The alignment of a switch's memory in bytes, as the C compiler expects it."""
 KEPT = "_library"
 MACHINE_TIME = -1
 """The time argument of C that means the machine's clock."""
@@ -185,10 +183,3 @@ def split(record: NDArray[np.uint8]) -> list[tuple[int, bytes]]:
         packets.append((port, data[8 : 8 + length]))
         data = data[8 + length :]
     return packets
-
-
-def aligned_zeros(size: int) -> NDArray[np.uint8]:
-    """`size` aligned zero bytes; memory is used only where something is written."""
-    found = np.zeros(size + 2 * ALIGNMENT, np.uint8)
-    first = -found.ctypes.data % ALIGNMENT
-    return found[first : first + size]

@@ -130,3 +130,27 @@ def test_what_comes_to_the_queue_later_does_not_wait_in_it_before(engine: Engine
     engine.run(10_000 * NS)
     assert [number for number, _ in arrivals(engine)] == [1, 2, 3, 4]
     assert (engine.links[LINK]["dropped"], engine.links[LINK]["most_waiting"]) == (1, 2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("longest_ps", [1, 10**3, 10**6, 10**9, 10**14], ids=["ps", "ns", "us", "ms", "100s"])
+def test_packets_arrive_in_order_of_times_and_links(longest_ps: int, seed: int) -> None:
+    """3,000 packets over 400 links whose delays are anything up to the longest; half of the links have the longest."""
+    draws, links = np.random.default_rng(seed), 400
+    with Engine(links, [links, links], FRAME) as engine:
+        delays = np.where(np.arange(links) % 2, longest_ps, draws.integers(longest_ps, size=links))
+        for link, delay_ps in enumerate(delays.tolist()):
+            engine.connect(link, (0, link), (1, link), rate_bps=0, delay_ps=delay_ps, limit=0)
+        due: list[tuple[int, int]] = []
+        for number in range(61):
+            chosen = draws.integers(links, size=50)
+            frames = np.zeros(50, FRAME)
+            frames["number"] = chosen
+            engine.send(chosen.astype(np.uint32), np.full(50, 100, np.uint32), frames)
+            due = sorted([*due, *((engine.now_ps + int(delays[link]), link) for link in chosen.tolist())])
+            assert engine.next_ps() == due[0][0]
+            engine.run(engine.now_ps + (longest_ps if number == 60 else int(draws.integers(longest_ps // 5 + 1))))
+            arrived = [(int(each["at"]), int(each["frame"]["number"])) for each in engine.take()]
+            assert arrived == [each for each in due if each[0] <= engine.now_ps]
+            due = due[len(arrived) :]
+        assert (due, engine.next_ps()) == ([], None)

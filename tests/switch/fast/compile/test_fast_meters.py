@@ -25,6 +25,8 @@ from inakit.switch.program.program import Program
 from inakit.topo.c_library import build
 
 KINDS = range(4)
+LAST = 1 << 31
+"""In the port of a packet that leaves last (process.h)."""
 EMIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint8), ctypes.c_uint32)
 Rates = tuple[tuple[float, int], tuple[float, int]]
 
@@ -37,7 +39,7 @@ def metered(kind: int) -> TableEntry:
 def inject_at(switch: InProcessSwitch, now_us: int, port: int, data: bytes) -> Packets:
     """What leaves the switch for a packet that comes so many microseconds after it started."""
     sent: Packets = []
-    to = EMIT(lambda _, out, at, length: sent.append((out, ctypes.string_at(at, length))))
+    to = EMIT(lambda _, out, at, length: sent.append((out & ~LAST, ctypes.string_at(at, length))))
     packet_of = ctypes.create_string_buffer(data, len(data))
     take = switch.library.c.take_packet
     take(*map(ctypes.c_void_p, (switch.address,)), ctypes.c_int64(now_us * 10**6), port, packet_of, len(data), to, None)
