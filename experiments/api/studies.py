@@ -12,7 +12,7 @@ from rich.console import Console
 from inakit.experiments.api.display import Picture, frame, table
 from inakit.experiments.study.study import Study, kept_in, run_study
 from inakit.experiments.study.study_file import load_study, study_from
-from inakit.experiments.study.summary import DEFAULT_SHOWN, counting, groups_of, labelled
+from inakit.experiments.study.summary import counting, groups_of, labelled, shown_by_default
 from inakit.experiments.study.table import rows_of
 from inakit.experiments.sweeps.trial_engines import find_engine
 from inakit.topo.errors import InputError
@@ -48,7 +48,7 @@ class StudyResults:
             The keys that define a group; by default all varying keys except the seed.
         """
         keys = tuple(by) or self.study.groups
-        asked = figures or self.study.shows or DEFAULT_SHOWN
+        asked = figures or self.study.shows or shown_by_default(self.counted)
         return frame(
             [
                 dict(zip(keys, group.names, strict=True))
@@ -72,7 +72,8 @@ class StudyResults:
         return f"<Study {self.study.name}: {counting(self.rows)[1].words}>"
 
     def _repr_html_(self) -> str:
-        groups = groups_of(self.counted, self.study.groups, self.study.shows or DEFAULT_SHOWN)
+        shown = self.study.shows or shown_by_default(self.counted)
+        groups = groups_of(self.counted, self.study.groups, shown)
         rows = [
             [*map(str, group.names), group.figure, str(group.runs), f"{group.mean.value:.6g}", f"{group.median:.6g}"]
             for group in groups

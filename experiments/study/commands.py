@@ -13,7 +13,6 @@ from inakit.experiments.study.study import Study, kept_in, run_study
 from inakit.experiments.study.study_figures import draw
 from inakit.experiments.study.study_file import load_study
 from inakit.experiments.study.summary import (
-    DEFAULT_SHOWN,
     Left,
     baseline,
     counting,
@@ -22,6 +21,7 @@ from inakit.experiments.study.summary import (
     groups_of,
     groups_sheet,
     labelled,
+    shown_by_default,
     terminal_table,
     write_differences,
     write_groups,
@@ -104,7 +104,7 @@ def show_file(file: Path, by: Sequence[str], of: Sequence[str], against: str, re
     if not rows:
         raise InputError(f"{file}: no run has figures yet; run them: inakit study run {file}")
     keys = tuple(by) or study.groups
-    figures = tuple(of) or study.shows or DEFAULT_SHOWN
+    figures = tuple(of) or study.shows or shown_by_default(rows)
     summarise(study, keys, figures, baseline(rows, against or study.against), rows, results, console)
     draw_figures(study, rows, results, console)
 

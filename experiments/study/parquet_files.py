@@ -26,7 +26,7 @@ def write_tables(folder: Path, rows: Sequence[Row], occasions: Sequence[Row]) ->
 def type_of(column: str) -> pa.DataType:
     if column in WHOLE:
         return pa.int64()
-    if column in (*FIGURES, "aggregation_rate"):
+    if column in (*FIGURES, "aggregation_rate", "slot_s", "reconfiguration_s"):
         return pa.float64()
     return pa.bool_() if column == "exact" else pa.string()
 

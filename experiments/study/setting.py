@@ -31,6 +31,7 @@ def as_text(value: object) -> object:
 
 Text = Annotated[StrictStr, BeforeValidator(as_text)]
 Count = Annotated[Whole, Field(ge=1)]
+Seconds = Annotated[float, Field(strict=False, ge=0, allow_inf_nan=False)]
 COUNT = "a whole number, at least 1"
 FILE = "the name of a file, from the folder where the command is run"
 
@@ -55,11 +56,17 @@ class Setting(Record):
     iterations: Count = Field(1, description=COUNT)
     planner: StrictStr = Field(
         "aro",
-        description="a planner; `inakit planners` lists them; or a file, from the folder where the command is run",
+        description="a planner, or a scheduler of a `center`; `inakit planners` lists them; or a planner's file",
     )
     policy: StrictStr = Field("", description="a slot policy such as shadow-copy")
     headroom: StrictStr = Field(AFTERWARDS, description="room for results: planned, or made afterwards")
     faults: StrictStr | None = Field(None, description=FILE)
+    center: StrictStr | None = Field(None, description="a data centre of `inakit schedule`, whose jobs are scheduled")
+    trace: StrictStr | None = Field(None, description="its jobs: " + FILE)
+    first_jobs: Count | None = Field(None, description="only so many jobs of the trace")
+    optical_ports: Count | None = Field(None, description="optical ports of each unit, for those in the file")
+    slot_s: Seconds | None = Field(None, description="the length of a slot in s, for that in the file")
+    reconfiguration_s: Seconds | None = Field(None, description="dark time of new circuits in s, for that in the file")
     world: StrictStr = Field(PLANS_ONLY, description="none, virtual, fast or bmv2")
     mode: StrictStr = Field("reliable", description="reliable or replay")
     seed: Annotated[Whole, Field(ge=0)] = Field(0, description="a whole number that is not negative")
@@ -86,10 +93,14 @@ class Setting(Record):
 
     @property
     def files(self) -> list[Path]:
-        named = (self.fabric, self.jobs, self.model, self.faults)
+        named = (self.fabric, self.jobs, self.model, self.faults, self.center, self.trace)
         return [Path(name) for name in named if name and Path(name).is_file()]
 
 
+CENTER_KEYS = ("trace", "first_jobs", "optical_ports", "slot_s", "reconfiguration_s")
+"""The keys that change a data centre or its jobs."""
+SCHEDULE_KEYS = ("center", *CENTER_KEYS, "planner", "gradient_bytes", "iterations", "world", "scale", "seed")
+"""The keys of a schedule; others are for planners of trees."""
 KEYS = tuple(Setting.model_fields)
 """All keys that can vary, in the order of tables."""
 

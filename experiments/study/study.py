@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
 from pydantic import Field, StrictStr
@@ -16,11 +17,15 @@ from inakit.experiments.run.faults_file import load_faults
 from inakit.experiments.run.outcome import planned_figures
 from inakit.experiments.run.pace import TooSlowError
 from inakit.experiments.run.run import Run
+from inakit.experiments.run.scenario import parse_scale
+from inakit.experiments.run.scheduled import CenterChanges, Scheduled, read_problem
 from inakit.experiments.study.setting import KEYS, PLANS_ONLY, Block, Setting, combined
 from inakit.experiments.sweeps.run_trials import run_trials
 from inakit.experiments.sweeps.trial import ROOT, Finished, Kept, Trial, code_version, key_of
 from inakit.experiments.sweeps.trial_engines import Engine
 from inakit.experiments.worlds.registry import find_world, is_virtual
+from inakit.planner.core.plan import SolverOptions
+from inakit.planner.methods.p4inc_aoi.job_traces import TraceReading
 from inakit.planner.own_planners import name_of
 from inakit.planner.prepared import Prepared
 from inakit.planner.registry import find_own
@@ -37,12 +42,20 @@ COMPARED = (
 """The figures that are both planned and measured."""
 PLANNED = tuple(f"planned_{name}" for name in (*COMPARED, "network_throughput_bps"))
 MEASURED = (*(f"measured_{name}" for name in COMPARED), "retransmissions", "collisions")
+COMPARED_SCHEDULES = ("mean_jct_s", "connections")
+"""The figures of schedules that are both planned and measured."""
+OF_SCHEDULES = (
+    *(f"{kind}_{name}" for kind in ("planned", "measured") for name in COMPARED_SCHEDULES),
+    *("mean_wait_s", "ct_bti_s", "reconfigurations"),
+)
 QUIET = Console(quiet=True)
 
 
 def measure_setting(given: Mapping[str, Any]) -> dict[str, Any]:
     """The row of a setting: planned figures and, unless the world is `none`, measured ones. Raises `InakitError`."""
     setting = Setting(**given)
+    if setting.center is not None:
+        return scheduled_row(setting, Path(setting.center))
     emulation = emulation_of(setting)
     prepared = make_plans(emulation, QUIET)[name_of(setting.planner)]
     row = planned_row(prepared)
@@ -62,6 +75,38 @@ def emulation_of(setting: Setting) -> Emulation:
         policies=(setting.policy,) if setting.policy else (),
         headroom=setting.headroom,
     )
+
+
+def scheduled_row(setting: Setting, center: Path) -> dict[str, Any]:
+    """The row of a schedule: its figures and, unless the world is `none`, those of its run by packets."""
+    iterations = setting.iterations if "iterations" in setting.model_fields_set else None
+    reading = TraceReading(setting.gradient_bytes, iterations=iterations, jobs=setting.first_jobs, seed=setting.seed)
+    changes = CenterChanges(setting.optical_ports, setting.slot_s, setting.reconfiguration_s)
+    problem, _ = read_problem(center, None if setting.trace is None else Path(setting.trace), reading, changes)
+    made = Scheduled.by(setting.planner, problem, SolverOptions(seed=setting.seed))
+    found = made.figures
+    row: dict[str, Any] = {
+        "planned_mean_jct_s": made.mean_jct_s,
+        "planned_connections": found.connections,
+        "mean_wait_s": made.mean_wait_s,
+        "ct_bti_s": found.ct_bti_s,
+        "reconfigurations": found.reconfigurations,
+        "solved": str(made.schedule.outcome.status),
+        "gap": made.schedule.outcome.gap,
+    }
+    if setting.world == PLANS_ONLY:
+        return row
+    ran = made.run(find_world(setting.world), parse_scale(setting.scale), None, QUIET, quiet=True).ran
+    assert ran is not None
+    measured = ran.outcome.measured
+    return row | {
+        "measured_mean_jct_s": fmean(ran.jct_s.values()),
+        "measured_connections": ran.connections,
+        "retransmissions": measured.retransmissions,
+        "exact": measured.exact,
+        "verdict": str(ran.outcome.verdict),
+        "reasons": "; ".join(ran.outcome.reasons),
+    }
 
 
 def planned_row(prepared: Prepared) -> dict[str, Any]:
@@ -89,7 +134,7 @@ FOLDER, KEPT = "studies", "kept"
 PLANNING = (
     *("topo/errors.py", "topo/fabric", "topo/files", "planner", "traffic/wire"),
     *("experiments/study/study.py", "experiments/study/setting.py"),
-    *("experiments/run/scenario.py", "experiments/emulate/emulate.py"),
+    *("experiments/run/scenario.py", "experiments/run/scheduled.py", "experiments/emulate/emulate.py"),
 )
 """The code on which plans depend, without `planner/own`: of user-defined planners only that of the run counts."""
 RUNNING = ("topo", "switch", "traffic", "p4/build", "experiments/run", "experiments/worlds")
@@ -150,7 +195,7 @@ def trial_of(setting: Setting) -> Trial:
     given = setting.model_dump(mode="json")
     files = {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in setting.files}
     emulated = setting.world != PLANS_ONLY and not is_virtual(setting.world)
-    kind = f"{setting.world} {setting.fabric} {setting.workers} {setting.planner}"
+    kind = f"{setting.world} {setting.center or setting.fabric} {setting.workers} {setting.planner}"
     key = key_of(setting=given, files=files, code=code_of(setting))
     return Trial(key, measure_setting, given, kind, emulated)
 

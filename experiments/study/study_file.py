@@ -24,20 +24,20 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field, StrictStr, create_model
 
 from inakit.experiments.run.run import MODES
-from inakit.experiments.study.setting import ALL, COMBINE, KEYS, PLANS_ONLY, Block, Setting
+from inakit.experiments.study.setting import ALL, CENTER_KEYS, COMBINE, KEYS, PLANS_ONLY, SCHEDULE_KEYS, Block, Setting
 from inakit.experiments.study.study import FigureAsked, Study
 from inakit.experiments.study.table import ASIDE, FIGURES
 from inakit.experiments.worlds.registry import WORLDS
 from inakit.planner.core.slot_policies import policy_of
 from inakit.planner.own_planners import is_path
-from inakit.planner.registry import OWN, by_name, find_method
+from inakit.planner.registry import OWN, SCHEDULERS, by_name, find_method, find_scheduler
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.files.quantities import Whole
 from inakit.topo.files.reader import FileKind, ParsedFile, Place, Record, read_file, validate
 
 FILE = FileKind("study file", max_bytes=1 << 20, tells_lines=True)
 RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)(?: by ([1-9][0-9]*))?")
-NUMBERS = ("pipelines", "workers", "servers", "gradient_bytes", "iterations", "seed")
+NUMBERS = (*("pipelines", "workers", "servers", "gradient_bytes", "iterations", "first_jobs", "optical_ports", "seed"),)
 """The keys whose values can be given as a range."""
 
 
@@ -121,6 +121,8 @@ CHECKS: Mapping[str, Callable[[str], object]] = {
     "mode": one_of("mode", MODES),
     "jobs": there,
     "faults": there,
+    "center": there,
+    "trace": there,
 }
 """The keys whose values are names, and functions that raise `InputError` for an unknown name."""
 
@@ -157,17 +159,37 @@ def study_of(file: ParsedFile) -> Study:
 
 def check_names(file: ParsedFile, record: StudyRecord) -> None:
     """Raise `InputError`, with its line, for an unknown name."""
+    schedules = check_schedules(file, record)
     for place, key, value in named_values(record):
         try:
-            CHECKS[key](value)
+            (find_scheduler if schedules and key == "planner" else CHECKS[key])(value)
         except InputError as error:
             raise file.error(place, str(error)) from None
+    if schedules:
+        return
     try:
         planners = by_name(value for _, key, value in named_values(record) if key == "planner").values()
     except InputError as error:
         raise file.error(("varies",), str(error)) from None
     for planner in filter(is_path, planners):
         OWN.add(planner.partition(":")[0])  # for its colour in figures
+
+
+def check_schedules(file: ParsedFile, record: StudyRecord) -> bool:
+    """Whether the study is one of schedules. Raises `InputError` for keys that its runs would ignore."""
+    given: list[tuple[Place, str]] = [(("stays", key), key) for key in KEYS if key in record.stays.model_fields_set]
+    for number, block in enumerate(record.varies):
+        given += [(("varies", number, key), key) for key in cast("BlockRecord", block).block.values]
+    keys = {key for _, key in given}
+    schedules = "center" in keys
+    for place, key in given:
+        if schedules and key not in SCHEDULE_KEYS:
+            raise file.error(place, f"schedules of a `center` have no {key}: choose from {', '.join(SCHEDULE_KEYS)}")
+        if not schedules and key in CENTER_KEYS:
+            raise file.error(place, f"{key} is for schedules: give a data centre's file under `center`")
+    if schedules and "planner" not in keys:
+        raise file.error(("varies",), f"no scheduler: list some under `planner`: {', '.join(SCHEDULERS)}")
+    return schedules
 
 
 def named_values(record: StudyRecord) -> Iterator[tuple[Place, str, str]]:

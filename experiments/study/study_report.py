@@ -17,7 +17,6 @@ from inakit.experiments.study.setting import KEYS
 from inakit.experiments.study.study import FigureAsked
 from inakit.experiments.study.study_file import load_study
 from inakit.experiments.study.summary import (
-    DEFAULT_SHOWN,
     baseline,
     bootstrapped,
     column_of,
@@ -27,6 +26,7 @@ from inakit.experiments.study.summary import (
     groups_of,
     labelled,
     name,
+    shown_by_default,
     value_of,
 )
 from inakit.experiments.study.table import FILES, TABLE, Row
@@ -55,7 +55,7 @@ def shown_of_file(file: Path, results: Path) -> tuple[Shown, Path]:
     """The content that a study's file requests, with the kept runs' rows, and its folder. Raises `InakitError`."""
     study = load_study(file)
     rows = labelled(tables(study, results), study.labels)
-    figures = study.shows or DEFAULT_SHOWN
+    figures = study.shows or shown_by_default(rows)
     return Shown(study.name, rows, study.groups, figures, study.against, study.figures), study.folder(results)
 
 
@@ -64,7 +64,7 @@ def shown_of_folder(path: Path) -> tuple[Shown, Path]:
     folder = path.parent if path.name == TABLE else path
     rows = rows_in(folder / TABLE)
     groups = [key for key in varied_in(rows) if key != "seed"]
-    return Shown(folder.resolve().name, rows, groups, DEFAULT_SHOWN, None, ()), folder
+    return Shown(folder.resolve().name, rows, groups, shown_by_default(rows), None, ()), folder
 
 
 def varied_in(rows: Sequence[Row]) -> list[str]:

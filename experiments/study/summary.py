@@ -21,8 +21,7 @@ from inakit.experiments.papers.common.estimates import CONFIDENCE, Estimate
 from inakit.experiments.report.method_styles import paper_name
 from inakit.experiments.run.console import NARROW, NamedTable
 from inakit.experiments.study.setting import KEYS, PLANS_ONLY
-from inakit.experiments.study.study import COMPARED
-from inakit.experiments.study.table import Row
+from inakit.experiments.study.table import ASIDE, Row
 from inakit.topo.errors import InputError, writing
 from inakit.topo.files.reader import write_csv
 from inakit.traffic.measure.verdict import VALID
@@ -57,7 +56,11 @@ def resampled_means(
     return np.concatenate([given[draw.integers(len(given), size=(part, len(given)))].mean(axis=1) for part in parts])
 
 
-DEFAULT_SHOWN = ("sending_rate_bps", "ps_ingress_bytes", "communication_time_s")
+def shown_by_default(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The figures that tables show unless a study names others."""
+    if any(row["center"] for row in rows):
+        return ("mean_jct_s", "ct_bti_s", "connections")
+    return ("sending_rate_bps", "ps_ingress_bytes", "communication_time_s")
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def labelled(rows: Iterable[Row], labels: Mapping[str, str]) -> list[Row]:
 
 def column_of(row: Row, figure: str) -> str:
     """The column of a figure: unless the figure's name says which, measured if the run was in a world, else planned."""
-    if figure not in COMPARED:
+    if figure not in ASIDE:
         return figure
     return f"planned_{figure}" if row["world"] == PLANS_ONLY else f"measured_{figure}"
 
@@ -238,7 +241,7 @@ def title_of(figure: str, unit: Unit) -> str:
     name = figure
     for ending in UNITS:
         name = name.removesuffix(ending)
-    words = name.replace("_", " ").replace("ps ingress", "PS ingress")
+    words = name.replace("_", " ").replace("ps ingress", "PS ingress").replace("jct", "JCT").replace("ct bti", "CT-BTI")
     return f"{words} ({unit.name})" if unit.name else words
 
 

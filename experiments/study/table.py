@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from inakit.experiments.study.setting import KEYS
-from inakit.experiments.study.study import COMPARED, MEASURED, PLANNED
+from inakit.experiments.study.study import COMPARED, COMPARED_SCHEDULES, MEASURED, OF_SCHEDULES, PLANNED
 from inakit.experiments.sweeps.trial import Finished, Trial
 
 Row = Mapping[str, Any]
@@ -19,10 +19,13 @@ Row = Mapping[str, Any]
 FILES = (".yml", ".yaml")
 """The suffixes of studies' files."""
 TABLE, OCCASIONS = "results.parquet", "occasions.parquet"
-WHOLE = ("pipelines", "workers", "servers", "gradient_bytes", "iterations", "seed", "retransmissions", "collisions")
-FIGURES = (*PLANNED, *MEASURED, "gap")
+WHOLE = (
+    *("pipelines", "workers", "servers", "gradient_bytes", "iterations", "first_jobs", "optical_ports", "seed"),
+    *("retransmissions", "collisions", "planned_connections", "measured_connections", "reconfigurations"),
+)
+FIGURES = (*PLANNED, *MEASURED, *OF_SCHEDULES, "gap")
 """The numeric columns that summaries and figures can show."""
-ASIDE = COMPARED
+ASIDE = (*COMPARED, *COMPARED_SCHEDULES)
 """Names without `planned_` or `measured_` stand for the measured figure if the study runs in a world, else planned."""
 WORDS = ("solved", "verdict", "reasons", "error")
 COLUMNS = ("run", *KEYS, *FIGURES, "exact", *WORDS)

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json as text_of_json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 from inakit.experiments.cli.options import Scale, Seed, exit_code, one_of, some_of, split_names
@@ -24,29 +17,15 @@ from inakit.experiments.report.document import Document
 from inakit.experiments.report.gather import made_by
 from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.report.write import PAGE, write_page
-from inakit.experiments.run.circuit_schedule import Course, CourseOutcome, run_course
 from inakit.experiments.run.console import NARROW, Screen, figures, names
 from inakit.experiments.run.printed_report import styled
 from inakit.experiments.run.scenario import parse_scale
+from inakit.experiments.run.scheduled import Scheduled, read_problem
 from inakit.experiments.worlds.registry import find_world
-from inakit.experiments.worlds.world import World
 from inakit.planner.core.plan import SolverOptions
-from inakit.planner.methods.p4inc_aoi.job_traces import TraceReading, listed, place, read_trace
-from inakit.planner.methods.p4inc_aoi.optical_network import scaled, with_a_host_for_each_gpu
+from inakit.planner.methods.p4inc_aoi.job_traces import TraceReading
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
-from inakit.planner.methods.p4inc_aoi.schedule import (
-    MOST_SLOTS,
-    Schedule,
-    ScheduleFigures,
-    UnitPair,
-    increases,
-    load_center,
-    pair,
-    save_schedule,
-    save_scheduling,
-    traffic_bps,
-)
-from inakit.planner.methods.p4inc_aoi.schedule import figures as figures_of
+from inakit.planner.methods.p4inc_aoi.schedule import save_schedule, save_scheduling
 from inakit.planner.registry import find_scheduler
 from inakit.topo.errors import InputError, MachineError, writing
 from inakit.topo.files.quantities import parse_duration
@@ -90,8 +69,6 @@ OnWorld = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="print everything as JSON")]
 NO_WORLD = "none"
-MOST_STEPS = 100_000
-"""The most steps of bandwidth of a port: a scheduler that grants steps takes time for each."""
 SCALE = "1/5000"
 
 
@@ -127,16 +104,15 @@ def schedule(
         raise InputError(f"--compute {compute}: expected a time above 0, such as 250ms")
     reading = TraceReading(gradient_bytes, compute_s, iterations, jobs, seed)
     problem, notes = read_problem(center, trace, reading)
-    chosen = {name: find_scheduler(name) for name in split_names(scheduler)}
+    chosen = split_names(scheduler)
+    for name in chosen:
+        find_scheduler(name)
     if not chosen:
         raise InputError("--scheduler: give at least one name; `inakit planners` lists them")
     factor = parse_scale(scale)
     world = None if switch == NO_WORLD else find_world(switch)
     options = SolverOptions(seed=seed, time_limit_s=time_limit)
-    found = [
-        Scheduled(name, problem, made, figures_of(problem, made))
-        for name, made in ((name, each.schedule(problem, options)) for name, each in chosen.items())
-    ]
+    found = [Scheduled.by(name, problem, options) for name in chosen]
     if world is not None:
         found = [each.run(world, factor, output, console, quiet=json) for each in found]
     document = document_of(problem, found, notes, center.name if trace is None else trace.name)
@@ -152,171 +128,6 @@ def schedule(
                 console.print(f"wrote {file}", highlight=False, soft_wrap=True)
     verdicts = [each.ran.outcome.verdict for each in found if each.ran is not None]
     raise typer.Exit(max(map(exit_code, verdicts), default=0))
-
-
-def read_problem(center: Path, trace: Path | None, reading: TraceReading) -> tuple[Scheduling, list[str]]:
-    """The problem of the files, and notes on jobs of the trace that were left out. Raises `InputError`."""
-    found = load_center(center)
-    if found.center.step_bps * MOST_STEPS < found.center.port_bps:
-        least = f"at least port_bps / {MOST_STEPS:,} is expected"
-        raise InputError(f"{center}: step_bps {found.center.step_bps:g}: {least}; make steps larger")
-    if trace is None:
-        if not found.jobs:
-            raise InputError(f"{center}: no job: list them under `jobs`, or give a file of them with --trace")
-        with faults_of(center):
-            return ending(Scheduling(found.center, found.jobs, found.horizon)), []
-    if found.jobs:
-        raise InputError(f"{center}: it has jobs, and so has --trace {trace}: remove those of one")
-    if not any(unit.most_workers for unit in found.center.units):
-        raise InputError(f"{center}: no unit has a server with a GPU for a worker: raise servers or gpus")
-    read = read_trace(trace, reading)
-    notes = [f"{trace.name} is a trace of {read.name}: {jobs_text(len(read.requests))}"]
-    notes += [f"left out: {jobs_text(count)} {kind}" for kind, count in read.left_out.items()]
-    with faults_of(trace):
-        placed = place(read.requests, found.center, np.random.default_rng(reading.seed), free_servers=None)
-        return ending(Scheduling(found.center, placed, found.horizon)), notes
-
-
-def jobs_text(count: int) -> str:
-    """A number of jobs."""
-    return "1 job" if count == 1 else f"{count:,} jobs"
-
-
-@contextmanager
-def faults_of(file: Path) -> Iterator[None]:
-    """Begin every line of an `InputError` of the block with the file."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError("\n".join(f"{file}: {line}" for line in str(error).splitlines())) from error
-
-
-def ending(problem: Scheduling) -> Scheduling:
-    """The problem. Raises `InputError`, with a line for each job, if a schedule of it would hardly come to an end."""
-    center, faults = problem.center, []
-    for job in problem.jobs:
-        ways = (None, *center.inc_units(job))
-        most_bps = min(max(job.most_bps(center, inc) for inc in ways), max(unit.switch_bps for unit in center.units))
-        least_s = job.iterations * job.compute_s + (job.bits / most_bps if most_bps else 0.0)
-        if job.arrival + least_s / center.slot_s >= MOST_SLOTS:
-            faults.append(
-                f"job {job.number}: it ends after slot {MOST_SLOTS:,} of {center.slot_s:g} s at the earliest; "
-                "make slot_s longer, or the job's iterations or gradient smaller"
-            )
-    if faults:
-        raise listed(faults)
-    return problem
-
-
-@dataclass(frozen=True)
-class Scheduled:
-    """A scheduler's schedule of the problem, its figures and, where it was run by packets, what was measured."""
-
-    name: str
-    problem: Scheduling
-    schedule: Schedule
-    figures: ScheduleFigures
-    ran: CourseOutcome | None = None
-
-    def run(self, world: World, factor: float, output: Path | None, console: Console, quiet: bool) -> Scheduled:
-        """Run the schedule by packets, with rates and sizes times `factor`; times stay the same."""
-        course = Course.of(*scaled(with_a_host_for_each_gpu(self.problem), self.schedule, factor))
-        if output is not None:
-            with writing(output):  # before a run that can take long
-                output.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory() as spare, Progress(console=console, disable=quiet, transient=True) as bar:
-            task = bar.add_task(f"{self.name} by packets", total=1.0)
-            folder = Path(spare) if output is None else output / "runs" / self.name
-            ran = run_course(course, world, folder, lambda part: bar.update(task, completed=part))
-        return replace(self, ran=ran)
-
-    @property
-    def mean_jct_s(self) -> float:
-        return fmean(self.figures.jct_s.values())
-
-    @property
-    def mean_wait_s(self) -> float:
-        """The mean time from a job's arrival to its first slot."""
-        slot_s, spans = self.problem.center.slot_s, self.schedule.spans
-        return fmean((spans[job.number][0] - job.arrival) * slot_s for job in self.problem.jobs)
-
-    def as_json(self, color: str) -> dict[str, Any]:
-        """The figures, the jobs and the circuits."""
-        ran = self.ran
-        return {
-            "name": self.name,
-            "color": color,
-            "outcome": self.schedule.outcome.status,
-            "seconds": self.schedule.outcome.seconds,
-            "slots": len(self.schedule.slots),
-            "ct_bti_s": self.figures.ct_bti_s,
-            "mean_jct_s": self.mean_jct_s,
-            "mean_wait_s": self.mean_wait_s,
-            "connections": self.figures.connections,
-            "reconfigurations": self.figures.reconfigurations,
-            "verdict": None if ran is None else ran.outcome.verdict,
-            "exact": None if ran is None else ran.outcome.measured.exact,
-            "measured_connections": None if ran is None else ran.connections,
-            "measured_mean_jct_s": None if ran is None else fmean(ran.jct_s.values()),
-            "behind_s": None if ran is None else ran.behind_s,
-            "jobs": list(self.jobs()),
-            "circuits": list(circuits_of(self.problem, self.schedule)),
-        }
-
-    def jobs(self) -> Iterator[dict[str, Any]]:
-        """Each job: its units, its times in s, its highest rate, and the unit that sums for it."""
-        slot_s, spans = self.problem.center.slot_s, self.schedule.spans
-        most: dict[int, float] = defaultdict(float)
-        for slot, _ in groupby(self.schedule.slots):
-            for number, rate_bps in slot.rates_bps.items():
-                most[number] = max(most[number], rate_bps)
-        for job in self.problem.jobs:
-            arrival_s = job.arrival * slot_s
-            yield {
-                "job": job.number,
-                "workers": job.workers,
-                "server": job.server,
-                "inc": self.schedule.inc.get(job.number),
-                "arrival_s": arrival_s,
-                "start_s": spans[job.number][0] * slot_s,
-                "end_s": arrival_s + self.figures.jct_s[job.number],
-                "jct_s": self.figures.jct_s[job.number],
-                "rate_bps": most[job.number],
-                "measured_jct_s": None if self.ran is None else self.ran.jct_s[job.number],
-            }
-
-
-def circuits_of(problem: Scheduling, schedule: Schedule) -> Iterator[dict[str, Any]]:
-    """The connections between two units, while their number stays the same, and whether they carry anything.
-
-    `dark_s` is the time at the beginning in which new ones carry nothing, `used` the mean share of their rate in use.
-    """
-    center = problem.center
-    open_: dict[UnitPair, tuple[int, int, float, bool]] = {}  # the first slot, ports, the used bits/s by slot, new
-    number = 0
-
-    def closed(units: UnitPair, until: int) -> dict[str, Any]:
-        first, ports, used_bps, new = open_.pop(units)
-        share = used_bps / (until - first) / (ports * center.port_bps)
-        return {"a": units[0], "b": units[1], "ports": ports, "from_s": first * center.slot_s,
-                "until_s": until * center.slot_s, "dark_s": center.reconfiguration_s if new else 0.0,
-                "used": share}  # fmt: skip
-
-    changes = zip(schedule.slots, increases(schedule), strict=True)
-    for (slot, more), same in groupby(changes, key=lambda each: (each[0], {**each[1]})):
-        lasting = sum(1 for _ in same)
-        carried: dict[UnitPair, float] = defaultdict(float)
-        for (_, a, b), bps in traffic_bps(problem, schedule, slot).items():
-            carried[pair(a, b)] += bps
-        for units, (_, ports, used_bps, _) in list(open_.items()):
-            if slot.ports.get(units, 0) != ports or (carried[units] > 0) != (used_bps > 0):
-                yield closed(units, number)
-        for units, ports in slot.ports.items():
-            first, _, used_bps, new = open_.get(units, (number, ports, 0.0, units in more))
-            open_[units] = first, ports, used_bps + carried[units] * lasting, new
-        number += lasting
-    for units in list(open_):
-        yield closed(units, number)
 
 
 def document_of(problem: Scheduling, found: Sequence[Scheduled], notes: Sequence[str], source: str) -> dict[str, Any]:

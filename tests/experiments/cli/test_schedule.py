@@ -11,6 +11,7 @@ import pytest
 from command import inakit
 
 from inakit.experiments.cli.commands import schedule as commands
+from inakit.experiments.run import scheduled
 from inakit.planner.methods.p4inc_aoi.schedule import check, load_schedule, load_scheduling
 from inakit.planner.registry import SCHEDULERS
 from inakit.topo.errors import OutputError
@@ -139,7 +140,7 @@ def test_bad_input_is_refused_and_nothing_is_written(
 
 
 def test_a_place_for_results_is_made_before_a_run_by_packets(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "run_course", lambda *_: pytest.fail("it ran first"))
+    monkeypatch.setattr(scheduled, "run_course", lambda *_: pytest.fail("it ran first"))
     trace = files / "jobs.csv"
     with pytest.raises(OutputError, match=r"jobs\.csv: File exists: it is a file; choose a folder"):
         commands.schedule(center=files / "center.yml", trace=trace, switch="virtual", output=trace)

@@ -9,10 +9,13 @@ import pytest
 from pyarrow import parquet
 from rich.console import Console
 
+from inakit.experiments.run.scheduled import CenterChanges, Scheduled, read_problem
 from inakit.experiments.study.commands import run_file, show_file
 from inakit.experiments.study.summary import counting, differences_of, groups_of
 from inakit.experiments.study.table import COLUMNS, row_of
 from inakit.experiments.sweeps.trial import Finished, Trial
+from inakit.planner.core.plan import SolverOptions
+from inakit.planner.methods.p4inc_aoi.job_traces import TraceReading
 from inakit.topo.errors import InputError
 
 FILE = """\
@@ -59,6 +62,78 @@ def test_a_study_of_plans_becomes_a_table_summaries_and_figures(tmp_path: Path) 
     drawn = sorted(folder.glob("*.pdf"))
     assert len(drawn) == 2
     assert all(path.read_bytes().startswith(b"%PDF") for path in drawn)
+
+
+CENTER = """\
+version: 1
+center:
+  units:
+    - {name: a, servers: 4, optical_ports: 4, switch_bps: 64.0e+9, inc_jobs: 1}
+    - {name: b, servers: 4, optical_ports: 4, switch_bps: 64.0e+9, inc_jobs: 1}
+  port_bps: 8.0e+9
+  reconfiguration_s: 0.01
+  slot_s: 1.0
+  step_bps: 1.0e+9
+"""
+SCHEDULES = """\
+version: 1
+name: slots
+stays: {center: CENTER, trace: TRACE, first_jobs: 3}
+varies:
+  - {optical_ports: [1, 4], slot_s: [0.5, 2], reconfiguration_s: [0.01, 0.2]}
+  - {planner: [INC-FCFS, INC-TW], seed: 0..2}
+against: INC-FCFS
+figures:
+  - {x: slot_s, y: mean_jct_s, facet: optical_ports}
+"""
+
+
+def schedules(folder: Path) -> Path:
+    """The file of a study of schedules, with its data centre and its trace, whose fourth job no run has."""
+    (folder / "center.yml").write_text(CENTER)
+    rows = "".join(f"{number},6,2000000000,0.1\n" for number in range(3))
+    (folder / "jobs.csv").write_text("arrival_s,workers,gradient_bytes,update_s\n" + rows + "9,99,4,0\n")
+    path = folder / "slots.yml"
+    text = SCHEDULES.replace("CENTER", str(folder / "center.yml")).replace("TRACE", str(folder / "jobs.csv"))
+    path.write_text(text)
+    return path
+
+
+def test_a_study_of_schedules_sweeps_the_data_centre_and_pairs_schedulers(tmp_path: Path) -> None:
+    file, console = schedules(tmp_path), Console(file=StringIO(), width=120)
+    assert run(file)[0]
+    rows = parquet.read_table(tmp_path / "studies" / "slots" / "results.parquet").to_pylist()
+    assert len(rows) == 2 * 2 * 2 * 2 * 3
+    problem, _ = read_problem(
+        tmp_path / "center.yml", tmp_path / "jobs.csv", TraceReading(jobs=3, seed=2), CenterChanges(1, 2.0, 0.2)
+    )
+    alone = Scheduled.by("INC-TW", problem, SolverOptions(seed=2))
+    (same,) = [
+        row for row in rows
+        if (row["optical_ports"], row["slot_s"], row["reconfiguration_s"], row["planner"], row["seed"])
+        == (1, 2.0, 0.2, "INC-TW", 2)
+    ]  # fmt: skip
+    assert same["planned_mean_jct_s"] == alone.mean_jct_s
+    assert (same["planned_connections"], same["ct_bti_s"]) == (alone.figures.connections, alone.figures.ct_bti_s)
+    ends = {ports: [row["ct_bti_s"] for row in rows if row["optical_ports"] == ports] for ports in (1, 4)}
+    assert sum(ends[1]) > sum(ends[4])
+    show_file(file, (), (), "", tmp_path, console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "mean JCT (ms): above INC-FCFS, in pairs" in printed and "CT-BTI (s)" in printed
+
+
+@pytest.mark.compiler
+def test_a_study_of_schedules_runs_them_by_packets(tmp_path: Path) -> None:
+    file = schedules(tmp_path)
+    text = file.read_text().replace("first_jobs: 3", "first_jobs: 2, world: virtual, scale: 1/5000, seed: 1")
+    file.write_text(text.replace("[1, 4]", "[4]").replace("[0.5, 2]", "[1]").replace("[0.01, 0.2]", "[0.01]")
+                    .replace(", seed: 0..2", ""))  # fmt: skip
+    assert run(file)[0]
+    rows = parquet.read_table(tmp_path / "studies" / "slots" / "results.parquet").to_pylist()
+    assert [(row["verdict"], row["exact"]) for row in rows] == [("VALID", True)] * 2
+    for row in rows:
+        assert row["measured_mean_jct_s"] == pytest.approx(row["planned_mean_jct_s"], rel=0.05)
+        assert row["measured_connections"] == row["planned_connections"]
 
 
 @pytest.mark.compiler

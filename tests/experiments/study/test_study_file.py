@@ -55,6 +55,17 @@ def test_a_range_has_both_ends() -> None:
     ("text", "message"),
     [
         ("varies:\n  - {}\n  - seed: 0..2\n    planers: [aro]\n", "line 5: varies.1..planers: unknown key.*'planner'"),
+        ("stays: {slot_s: 1}\nvaries:\n  - seed: [1]\n", "line 2: stays.slot_s: slot_s is for schedules: give"),
+        ("stays: {center: CENTER}\nvaries:\n  - seed: [1]\n", "no scheduler: list some under `planner`: "),
+        (
+            "stays: {center: CENTER, ina: 0.3}\nvaries:\n  - planner: [INC-TW]\n",
+            "line 2: stays.ina: schedules of a `center` have no ina: choose from center, trace",
+        ),
+        (
+            "stays: {center: CENTER}\nvaries:\n  - planner: [INC-TX]\n",
+            "line 4: varies.0..planner.0.: unknown scheduler 'INC-TX': did you mean 'INC-TW'",
+        ),
+        ("stays: {center: center.yml}\nvaries:\n  - planner: [INC-TW]\n", "line 2: stays.center: there is no file"),
         ("varies:\n  - planner: [aro, atpp]\n", "line 3: .*unknown planner 'atpp': did you mean 'atp'"),
         ("varies:\n  - seed: []\n", "line 3: varies.0..seed: .*expected a list, or a range"),
         ("varies:\n  - seed: [one]\n", "line 3: varies.0..seed: 'one': expected a list"),
