@@ -1,15 +1,15 @@
 """The packet-hops per second that world `virtual` simulates: in a whole run, and in the engine with its switches alone.
 
-A packet-hop is a packet that has crossed a link. One run gives both figures, so they are of the same packets: processor
-time is also measured inside the calls that give packets to the engine and advance its time. `SIMULATED` is the curve of
-`inakit calibrate --curve --switch virtual`: time and memory over the size of a fat-tree.
+A packet-hop is a packet that has crossed a link. One run gives both figures, so they are of the same packets: a thread
+looks every 0.1 ms at what the engine does (`parts.h`). `SIMULATED` is the curve of `inakit calibrate --curve --switch
+virtual`: time and memory over the size of a fat-tree.
 """
 
 from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -27,7 +27,7 @@ from inakit.planner.core.problem import Problem
 from inakit.switch.entries import Entries
 from inakit.topo.errors import RunError
 from inakit.topo.fabric.fabric import Fabric
-from inakit.traffic.sockets.ports import IntArray, Outgoing
+from inakit.topo.virtual.engine import PARTS
 
 K, WORKERS, CAPACITY = 8, 127, "100G"
 GRADIENT_BYTES, ITERATIONS = 548_000, 3
@@ -41,7 +41,7 @@ def datacentre() -> Problem:
 
 @dataclass(frozen=True)
 class Speed:
-    """A run of `hops` packet-hops: the seconds of one processor that it took, and those spent inside the engine.
+    """A run of `hops` packet-hops: the seconds of one processor that it took, and the share of each of `PARTS`.
 
     `plan_s` and `setup_s`: the seconds for the plan and its table entries, and the rest of the time before the run.
     """
@@ -49,64 +49,49 @@ class Speed:
     problem: Problem
     hops: int
     run_s: float
-    engine_s: float
+    shares: Mapping[str, float]
     plan_s: float = 0.0
     setup_s: float = 0.0
 
+    @property
+    def engine_s(self) -> float:
+        """The seconds of the engine and its switches, without endpoints."""
+        return self.run_s * sum(self.shares[part] for part in PARTS if part not in OF_ENDPOINTS)
 
-class TimedNetwork(LiveVirtualNetwork):
-    """A network in virtual time that adds up in `engine_s` the processor time of its engine and switches."""
 
-    engine_s = 0.0
-
-    @contextmanager
-    def timed(self) -> Iterator[None]:
-        """Add the processor time of the block."""
-        started = time.process_time()
-        yield
-        self.engine_s += time.process_time() - started
-
-    def run_to(self, until: int) -> None:
-        """Advance the time to `until`."""
-        with self.timed():
-            super().run_to(until)
-
-    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Put all packets on their hosts' links."""
-        with self.timed():
-            return super().send(batches)
+OF_ENDPOINTS = ("Python", "endpoints")
 
 
 @dataclass(frozen=True)
 class TimedWorld(VirtualWorld):
-    """Virtual time in which `spent` has the hops, the seconds and the engine's seconds of each network."""
+    """Virtual time in which `spent` has the hops, the seconds of this thread and the shares of each network."""
 
-    spent: list[tuple[int, float, float]] = field(default_factory=list)
+    spent: list[tuple[int, float, Mapping[str, float]]] = field(default_factory=list)
 
     @contextmanager
     def up(
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> Iterator[LiveVirtualNetwork]:
         """Yield the network, until the block ends."""
-        network = TimedNetwork(fabric, installed, wiring, progress)
-        with network.engine:
-            started = time.process_time()
-            yield network
-            self.spent.append((network.engine.hops, time.process_time() - started, network.engine_s))
+        with super().up(fabric, installed, wiring, progress) as network:
+            started = time.thread_time()
+            with network.engine.sampled() as shares:
+                yield network
+            self.spent.append((network.engine.hops, time.thread_time() - started, shares))
 
 
 def bench_virtual(problem: Problem, planner: str = "aro", seed: int = 0) -> Speed:
     """Plan a problem and run it in virtual time. Raises `RunError` if sums are not exact."""
-    world, started = TimedWorld(), time.process_time()
+    world, started = TimedWorld(), time.thread_time()
     run = Run(plan_to_run(problem, planner, seed))
     assert run.installed
-    planned = time.process_time()
+    planned = time.thread_time()
     outcome = run_plan(run, world)
-    ended = time.process_time()
+    ended = time.thread_time()
     if not outcome.measured.exact:
         raise RunError(f"sums in virtual time are wrong: {'; '.join(outcome.measured.wrong)}")
-    hops, run_s, engine_s = world.spent[0]
-    return Speed(problem, hops, run_s, engine_s, planned - started, ended - planned - run_s)
+    hops, run_s, shares = world.spent[0]
+    return Speed(problem, hops, run_s, shares, planned - started, ended - planned - run_s)
 
 
 def hops_table(speed: Speed, rates: Sequence[Measurement]) -> Table:
@@ -118,6 +103,14 @@ def hops_table(speed: Speed, rates: Sequence[Measurement]) -> Table:
         rate = speed.hops / seconds
         ratios = (f"{rate / most:.1f}" for most in best.values())
         table.add_row(part, f"{rate:,.0f}", *(f"{most:,.0f}" for most in best.values()), *ratios)
+    return table
+
+
+def parts_table(speed: Speed) -> Table:
+    """The time of a packet-hop by part."""
+    table = Table("part", *figures("ns", "share"), title="Time per packet-hop by part", min_width=50)
+    for part, share in [*speed.shares.items(), ("all", 1.0)]:
+        table.add_row(part, f"{speed.run_s * share / speed.hops * 1e9:.0f}", f"{share:.1%}")
     return table
 
 

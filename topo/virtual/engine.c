@@ -20,6 +20,7 @@ typedef int64_t s64;
 #define NEVER INT64_MAX
 
 #include "hops.h"
+#include "parts.h"
 #include "series.h"
 #include "socket_filter.h"
 #include "recirculation.h"
@@ -106,6 +107,7 @@ struct engine {
     u32 heap_length, source_count;
     struct source *sources;
     struct calendar calendar;
+    struct samples samples;
 };
 
 /* The head of a packet's record in the inbox, before its bytes. */
@@ -210,7 +212,7 @@ static void give(struct engine *engine, u32 number, struct packet *packet, u32 l
         link->last->next = packet;
     } else {
         link->first = packet, link->at = packet->arrives;
-        add_arrival(&engine->calendar, engine->links, number);
+        AS_PART(CALENDAR, add_arrival(&engine->calendar, engine->links, number));
     }
     link->last = packet;
 }
@@ -221,8 +223,7 @@ static void give_new(struct engine *engine, u32 number, u32 length, const u8 *he
         return;
     struct packet *packet = take_buffer(engine, length);
     u64 first = length < head_bytes ? length : head_bytes;
-    memcpy(packet->bytes, head, first);
-    memcpy(packet->bytes + first, body, length - first);
+    AS_PART(COPIES, memcpy(packet->bytes, head, first); memcpy(packet->bytes + first, body, length - first));
     give(engine, number, packet, length);
 }
 
@@ -258,7 +259,7 @@ static struct packet *take_first(struct engine *engine, u32 number) {
     tap_departures(engine, link);
     if ((link->first = packet->next)) {
         link->at = link->first->arrives;
-        add_arrival(&engine->calendar, engine->links, number);
+        AS_PART(CALENDAR, add_arrival(&engine->calendar, engine->links, number));
     }
     return packet;
 }
@@ -272,9 +273,9 @@ static void emit(void *context, u32 port, const u8 *bytes, u32 length) {
     if (link == NONE) /* it is lost, as in the kernel */
         return;
     if (port & LAST && engine->current && bytes == engine->current->bytes)
-        pass_on(engine, link, length);
+        AS_PART(LINKS, pass_on(engine, link, length));
     else
-        give_new(engine, link, length, bytes, length, bytes);
+        AS_PART(LINKS, give_new(engine, link, length, bytes, length, bytes));
 }
 
 static void keep(struct engine *engine, u32 node, const struct packet *packet) {
@@ -298,7 +299,8 @@ static void process(struct engine *engine, u32 port, u32 passes, u32 link) {
     struct node *node = &engine->nodes[engine->node];
     struct packet *packet = engine->current;
     if (!passes)
-        node->receive(node->self, engine->now, port, packet->bytes, packet->length, emit, engine);
+        AS_PART(node->filter ? ENDPOINTS : SWITCHES,
+                node->receive(node->self, engine->now, port, packet->bytes, packet->length, emit, engine));
     else if ((packet = pass_on(engine, link, packet->length)))
         packet->passes = passes, packet->port = port;
 }
@@ -316,7 +318,7 @@ static void arrive(struct engine *engine, struct link *link, const struct packet
         int again = is_recirculated(by, packet->bytes, packet->length);
         process(engine, link->to_port, again ? by->times : 0, again ? by->link : NONE);
     } else
-        keep(engine, link->to_node, packet);
+        AS_PART(COPIES, keep(engine, link->to_node, packet));
 }
 
 static void deliver(struct engine *engine, u32 number) {
@@ -432,13 +434,13 @@ struct rows {
 void engine_send(struct engine *engine, u32 count, const u32 *links, const u32 *lengths, const s64 *rows,
                  const struct rows *heads, const struct rows *bodies) {
     for (u32 i = 0; i < count; i++)
-        give_new(engine, links[i], lengths[i], heads->bytes + heads->stride * rows[i], heads->size,
-                 bodies->bytes + bodies->stride * rows[i]);
+        AS_PART(LINKS, give_new(engine, links[i], lengths[i], heads->bytes + heads->stride * rows[i], heads->size,
+                                bodies->bytes + bodies->stride * rows[i]));
 }
 
 /* Give a packet to a link, now. */
 void engine_give(struct engine *engine, u32 link, const u8 *bytes, u32 length) {
-    give_new(engine, link, length, bytes, length, bytes);
+    AS_PART(LINKS, give_new(engine, link, length, bytes, length, bytes));
 }
 
 /* Call `wake` whenever `*due` has come, after the packets that arrive at the same time; stop when `*halted` is set. */
@@ -451,28 +453,30 @@ static s64 sooner_of(s64 one, s64 other) { return one < other ? one : other; }
 static s64 next_source(const struct engine *engine) { return engine->heap_length ? engine->heap[0].at : NEVER; }
 
 /* Process all events up to and including `until`, or until the run halts or about `most` packets have arrived. */
-void engine_run(struct engine *engine, s64 until, u64 most) {
+static void run(struct engine *engine, s64 until, u64 most) {
     u64 last = engine->hops + most;
     while (engine->hops < last) {
         s64 source = next_source(engine), due = engine->due ? *engine->due : NEVER;
         if (has_arrival(&engine->calendar, engine->links, sooner_of(until, sooner_of(source, due)))) {
             u32 link = take_arrival(&engine->calendar, engine->links);
             engine->now = engine->links[link].at;
-            deliver(engine, link);
+            AS_PART(LINKS, deliver(engine, link));
         } else if (source > until && due > until) {
             engine->now = until;
             return;
         } else if (source <= due) {
             engine->now = source;
-            send_from_source(engine);
+            AS_PART(LINKS, send_from_source(engine));
         } else {
             engine->now = due > engine->now ? due : engine->now;
-            engine->wake(engine->self, engine->now);
+            AS_PART(ENDPOINTS, engine->wake(engine->self, engine->now));
         }
         if (engine->halted && *engine->halted)
             return;
     }
 }
+
+void engine_run(struct engine *engine, s64 until, u64 most) { AS_PART(CALENDAR, run(engine, until, most)); }
 
 /* The time of the next event; NEVER if there is none. */
 s64 engine_next(const struct engine *engine) {
@@ -514,6 +518,20 @@ int engine_untap(struct engine *engine, u32 out, u32 in, u64 *packets) {
     tap_departures(engine, link);
     link->near = engine->links[in].far = 0, link->untapped = 0;
     return tap_close(tap, packets);
+}
+
+/* Begin to count what the engine does. */
+void engine_begin_samples(struct engine *engine) {
+    engine->samples.ends = 0;
+    if (pthread_create(&engine->samples.thread, 0, take_samples, &engine->samples))
+        abort();
+}
+
+/* Stop counting; returns the counts of the parts. */
+const u64 *engine_end_samples(struct engine *engine) {
+    engine->samples.ends = 1;
+    pthread_join(engine->samples.thread, 0);
+    return engine->samples.counts;
 }
 
 s64 engine_now(const struct engine *engine) { return engine->now; }

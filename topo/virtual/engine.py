@@ -7,7 +7,8 @@ are whole picoseconds. The engine does not interpret packets.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from ctypes import byref
 from dataclasses import dataclass, replace
 from functools import cache
@@ -237,6 +238,10 @@ SOURCE = np.dtype(
 )  # fmt: skip
 """A source of frames, `struct source` of source.h."""
 
+PARTS = ("Python", "calendar", "links", "copies", "switches", "endpoints")
+"""The parts of the work, `enum part` of parts.h: outside the engine, the order of arrivals, queues and times of links,
+copies of packets, compiled switches, and endpoints in C."""
+
 HEAD = [("at", np.int64), ("node", np.uint32), ("length", np.uint32)]
 """The head of a packet's record in the inbox, before its bytes: `struct arrival` of engine.c."""
 
@@ -265,6 +270,8 @@ def engine_library() -> ctypes.CDLL:
         ("engine_source_left", ctypes.c_uint64, [pointer, number]),
         ("engine_stop_source", None, [pointer, number]),
         ("engine_tap", pointer, [pointer, number, number, ctypes.c_int]),
+        ("engine_begin_samples", None, [pointer]),
+        ("engine_end_samples", ctypes.POINTER(ctypes.c_uint64 * len(PARTS)), [pointer]),
         ("engine_untap", ctypes.c_int, [pointer, number, number, ctypes.POINTER(ctypes.c_uint64)]),
     ):
         function = getattr(library, name)
@@ -405,6 +412,17 @@ class Engine:
         The run halts while the 32-bit number at the address `halted` is not 0.
         """
         self.library.engine_attach(self.handle, due, halted, wake, what)
+
+    @contextmanager
+    def sampled(self) -> Iterator[dict[str, float]]:
+        """Yield a dict that gets, at the end, the share of the time that each of `PARTS` took."""
+        shares: dict[str, float] = {}
+        self.library.engine_begin_samples(self.handle)
+        try:
+            yield shares
+        finally:
+            counts = np.array(self.library.engine_end_samples(self.handle).contents)
+            shares |= dict(zip(PARTS, (counts / max(1, counts.sum())).tolist(), strict=True))
 
     @property
     def is_inbox_empty(self) -> bool:

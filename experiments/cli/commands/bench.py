@@ -20,7 +20,7 @@ from inakit.experiments.bench.exactness import (
 from inakit.experiments.bench.planner_times import bench_planners, bench_several
 from inakit.experiments.bench.sweep_engine import bench_sweep, sweep_table
 from inakit.experiments.bench.switch_rates import lacking, print_findings, run_bench, targets_here
-from inakit.experiments.bench.virtual_time import bench_virtual, datacentre, hops_table
+from inakit.experiments.bench.virtual_time import bench_virtual, datacentre, hops_table, parts_table
 from inakit.experiments.cli.options import RESULTS, Program, Results, one_world, some_policies, some_worlds, split_names
 from inakit.experiments.run.console import Screen, working
 from inakit.experiments.worlds.registry import AUTO, find_world, print_choice
@@ -52,6 +52,7 @@ def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick =
     with working(console, "virtual time"):
         speed = bench_virtual(datacentre())
     console.print(hops_table(speed, findings.rates))
+    console.print(parts_table(speed))
     raise typer.Exit(FAILED if findings.failed else 0)
 
 

@@ -7,9 +7,18 @@ from test_bench import cells_of
 
 from inakit.experiments.bench.exactness import case
 from inakit.experiments.bench.switch_rates import WORKLOADS, Measurement
-from inakit.experiments.bench.virtual_time import P4SIM, Speed, bench_virtual, datacentre, hops_table, most_hops
+from inakit.experiments.bench.virtual_time import (
+    P4SIM,
+    Speed,
+    bench_virtual,
+    datacentre,
+    hops_table,
+    most_hops,
+    parts_table,
+)
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 
+SHARES = {"Python": 0.7, "calendar": 0.02, "links": 0.03, "copies": 0.05, "switches": 0.15, "endpoints": 0.05}
 FORWARDING, AGGREGATION, *_ = (workload.name for workload in WORKLOADS)
 
 
@@ -20,6 +29,7 @@ def test_a_run_is_counted_and_timed() -> None:
     speed = bench_virtual(build_problem(fabric, JobChoice(workers=3, gradient_bytes=25_600, iterations=2)))
     assert speed.hops == 2 * 100 * 2 * (3 + 2 + 1)
     assert 0 < speed.engine_s < speed.run_s
+    assert sum(speed.shares.values()) == pytest.approx(1)
 
 
 def test_hops_are_the_links_that_packets_cross() -> None:
@@ -35,13 +45,26 @@ def test_hops_are_the_links_that_packets_cross() -> None:
 
 def test_the_table_has_ratios_to_what_targets_did() -> None:
     problem, _ = case("goat", 1, fragments=8, slots=8, rate_bps=1e9)
-    speed = Speed(problem, hops=1_000_000, run_s=2.0, engine_s=0.5)
+    speed = Speed(problem, hops=1_000_000, run_s=2.0, shares=SHARES)
     rates = [Measurement("bmv2", FORWARDING, 1, 0.0, 20_000.0), Measurement("fast", FORWARDING, 1, 0.0, 200_000.0)]
     assert cells_of(hops_table(speed, rates)) == [
         ["engine and switches", "2,000,000", "40,000", "400,000", "50.0", "5.0"],
         ["with the endpoints", "500,000", "40,000", "400,000", "12.5", "1.2"],
     ]
     assert cells_of(hops_table(speed, [])) == [["engine and switches", "2,000,000"], ["with the endpoints", "500,000"]]
+
+
+def test_the_time_of_a_hop_is_that_of_its_parts() -> None:
+    problem, _ = case("goat", 1, fragments=8, slots=8, rate_bps=1e9)
+    assert cells_of(parts_table(Speed(problem, hops=1_000_000, run_s=2.0, shares=SHARES))) == [
+        ["Python", "1400", "70.0%"],
+        ["calendar", "40", "2.0%"],
+        ["links", "60", "3.0%"],
+        ["copies", "100", "5.0%"],
+        ["switches", "300", "15.0%"],
+        ["endpoints", "100", "5.0%"],
+        ["all", "2000", "100.0%"],
+    ]
 
 
 def test_the_network_that_is_timed() -> None:
@@ -53,6 +76,6 @@ def test_the_network_that_is_timed() -> None:
 def test_what_others_published_is_named_as_theirs() -> None:
     """Two links: 3,749,999 packets over the first, 3,577,117 over the second, in 1,742.556 s."""
     problem, _ = case("goat", 1, fragments=8, slots=8, rate_bps=1e9)
-    caption = hops_table(Speed(problem, hops=1, run_s=1.0, engine_s=1.0), []).caption
+    caption = hops_table(Speed(problem, hops=1, run_s=1.0, shares=SHARES), []).caption
     assert caption is not None and f"Not measured here: {P4SIM}" in caption
     assert str(P4SIM).endswith("4,205 packet-hops per second")
