@@ -7,7 +7,8 @@ the optimum uses the routes only: the kit adds aggregators, slots and rates to t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -87,13 +88,9 @@ def try_rule(planner: StudentPlanner, problems: list[Problem], *checks: Check) -
             raise wrong_plan(wrong.cause, problem, found) from None
 
 
-def about_rule(networks: Callable[[Random], list[Problem]], *checks: Check) -> Callable[[Bench], None]:
-    """The check of an item that tests a rule on the item's networks."""
-
-    def checked(bench: Bench) -> None:
-        try_rule(planner_of(bench), networks(bench.random), *checks)
-
-    return checked
+def check_rules(networks: Callable[[Random], list[Problem]], checks: Sequence[Check], bench: Bench) -> None:
+    """Rules hold on an item's networks."""
+    try_rule(planner_of(bench), networks(bench.random), *checks)
 
 
 def check_near(bench: Bench) -> None:
@@ -165,12 +162,14 @@ def plan_lines(found: StudentPlan) -> Iterator[str]:
             yield f"  {names[branch.label]}: {json.dumps(' '.join(branch.path)[:200])}"
 
 
-check_paths = about_rule(plan_networks.for_paths, plan_rules.check_climbs)
-check_rates = about_rule(plan_networks.for_rates, plan_rules.check_links, plan_rules.check_rates)
-check_sums = about_rule(plan_networks.for_sums, plan_rules.check_links, plan_rules.check_sums)
-check_where = about_rule(plan_networks.for_where, plan_rules.check_where)
-check_pipelines = about_rule(plan_networks.for_pipelines, plan_rules.check_links, plan_rules.check_pipelines)
-check_slots = about_rule(plan_networks.for_slots, plan_rules.check_slots)
+check_paths = partial(check_rules, plan_networks.for_paths, (plan_rules.check_climbs,))
+check_rates = partial(check_rules, plan_networks.for_rates, (plan_rules.check_links, plan_rules.check_rates))
+check_sums = partial(check_rules, plan_networks.for_sums, (plan_rules.check_links, plan_rules.check_sums))
+check_where = partial(check_rules, plan_networks.for_where, (plan_rules.check_where,))
+check_pipelines = partial(
+    check_rules, plan_networks.for_pipelines, (plan_rules.check_links, plan_rules.check_pipelines)
+)
+check_slots = partial(check_rules, plan_networks.for_slots, (plan_rules.check_slots,))
 
 LAB = Lab(
     name="6-plan",

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Literal
 
@@ -472,6 +472,7 @@ class Curve:
 def about_answers(check: Callable[[Answers, Curve], None]) -> Callable[[Bench], None]:
     """The check of an item about answers."""
 
+    @wraps(check)
     def checked(bench: Bench) -> None:
         curve = bench.once(Curve.of)
         check(read_answers(bench.submission.text(FILE)), curve)

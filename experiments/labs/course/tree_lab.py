@@ -6,8 +6,9 @@ switches of a random plan, and runs its jobs hop by hop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Protocol
 
@@ -208,15 +209,11 @@ def model_network(student: EntriesOf, drawn: DrawnPlan, *tables: str) -> TreeNet
     return TreeNetwork(drawn, switches.__getitem__)
 
 
-def check_table(table: str) -> Callable[[Bench], None]:
-    """A check that all jobs of two random plans get their sums with the student's entries in a table."""
-
-    def check(bench: Bench) -> None:
-        student = bench.once(StudentEntries.of_bench)
-        for _ in range(2):
-            run_jobs(model_network(student, drawn_plan(bench.random), table), bench.random)
-
-    return check
+def check_table(table: str, bench: Bench) -> None:
+    """All jobs of two random plans get their sums with the student's entries in a table."""
+    student = bench.once(StudentEntries.of_bench)
+    for _ in range(2):
+        run_jobs(model_network(student, drawn_plan(bench.random), table), bench.random)
 
 
 def check_isolation(bench: Bench) -> None:
@@ -296,12 +293,12 @@ LAB = Lab(
         Item("rounds", "the switch: round after round", 5, "Step 3", tree_network.check_rounds, PROGRAM),
         Item("jobs", "the switch: several jobs", 10, "Step 3", tree_network.check_jobs, PROGRAM),
         Item("pipelines", "the switch: two pipelines", 5, "Step 4", tree_network.check_pipelines, PROGRAM),
-        Item("ports", "entries: pipelines of ports", 5, "Step 5", check_table(PIPELINE_OF), ENTRIES),
-        Item("ways", "entries: ways to the root", 10, "Step 6", check_table(UP), ENTRIES),
-        Item("results", "entries: results for all workers", 10, "Step 7", check_table(DOWN), ENTRIES),
-        Item("admitted", "entries: all that the plan admits", 5, "Step 8", check_table(ADMITTED), ENTRIES),
+        Item("ports", "entries: pipelines of ports", 5, "Step 5", partial(check_table, PIPELINE_OF), ENTRIES),
+        Item("ways", "entries: ways to the root", 10, "Step 6", partial(check_table, UP), ENTRIES),
+        Item("results", "entries: results for all workers", 10, "Step 7", partial(check_table, DOWN), ENTRIES),
+        Item("admitted", "entries: all that the plan admits", 5, "Step 8", partial(check_table, ADMITTED), ENTRIES),
         Item("isolation", "entries: nothing else is admitted", 5, "Step 8", check_isolation, ENTRIES),
-        Item("children", "entries: aggregators and their slots", 10, "Step 9", check_table(CHILD_OF), ENTRIES),
+        Item("children", "entries: aggregators and their slots", 10, "Step 9", partial(check_table, CHILD_OF), ENTRIES),
         Item("together", "your entries on your program", 10, "Step 10", check_both),
     ),
     sandbox_only="runs a network of switches, which only the sandbox has",
