@@ -299,7 +299,12 @@ def filter_for(machine: str, *, programs: bool) -> bytes | None:
     lines += of_call(PRLIMIT[own], nothing_set)
     if programs:
         lines += of_call(CLONE[own], [argument(0), (BITS, 1, 0, LEAVES), PASS, FAIL])
-    return b"".join(struct.pack("=HBBI", *line) for line in [*lines, FAIL])
+    return as_bytes([*lines, FAIL])
+
+
+def as_bytes(lines: Iterable[Line]) -> bytes:
+    """The lines in the kernel's form."""
+    return b"".join(struct.pack("=HBBI", *line) for line in lines)
 
 
 def of_call(number: int, decision: list[Line]) -> list[Line]:

@@ -216,8 +216,7 @@ class Sandboxed:
         try:
             left = memoryview(packed(list(question)))
             while left:
-                if not self.output.wait(patience, (), (self.questions,)):
-                    raise EndedError(self.too_slow())
+                self.wait(patience, (), (self.questions,))
                 left = left[os.write(self.questions, left) :]
             answer = self.read(patience)
         except BrokenPipeError:
@@ -247,13 +246,22 @@ class Sandboxed:
         """Read this many bytes of the answer."""
         data = bytearray()
         while len(data) < size:
-            if not self.output.wait(patience, (self.answers,)):
-                raise EndedError(self.too_slow())
+            self.wait(patience, (self.answers,))
             part = os.read(self.answers, size - len(data))
             if not part:
                 raise EndedError(self.why())
             data += part
         return bytes(data)
+
+    def wait(self, patience: Patience, readable: Sequence[int], writable: Sequence[int] = ()) -> None:
+        """Wait for the process; raises `EndedError` if it is too slow or prints too much, and kills it."""
+        try:
+            in_time = self.output.wait(patience, readable, writable)
+        except EndedError:
+            self.close()
+            raise
+        if not in_time:
+            raise EndedError(self.too_slow())
 
     def too_slow(self) -> str:
         """Kill the process; return the error that it took too long, with the same words for every limit of time."""

@@ -15,7 +15,7 @@ import pickle
 import sys
 import traceback
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from inakit.experiments.labs.sandbox.untrusted import shown
@@ -59,19 +59,15 @@ class StudentRunner:
         exec(compile(text, f"{self.module}.py", "exec"), module.__dict__)
         return module
 
-    def imported(
-        self,
-        name: str,
-        given: Mapping[str, Any] | None = None,
-        here: Any = None,
-        names: Sequence[str] = (),
-        up: int = 0,
-    ) -> Any:
+    def imported(self, name: str, *given: Any, **named: Any) -> Any:
         """Import a module; the student's file can import those of `IMPORTABLE` and the one of the task."""
+        around = given[0] if given else named.get("globals")
+        up = given[3] if len(given) > 3 else named.get("level", 0)
         may = {*IMPORTABLE, self.offered, self.module} - {""}
-        if given is not None and given.get("__name__") == self.module and (up or name.partition(".")[0] not in may):
+        known = not up and (name.partition(".")[0] in may or name in LATER)
+        if not known and around is not None and around.get("__name__") == self.module:
             raise ModuleNotFoundError(f"No module named {name!r} here: there are {', '.join(sorted(may))}")
-        return imported(name, given, here, names, up)
+        return imported(name, *given, **named)
 
     def explain(self, error: Exception) -> list[str]:
         """The answer for an exception that the student's code has raised."""

@@ -1,0 +1,226 @@
+"""A class of honest and hostile students: the table has a line for each, and nothing of the teacher's changes.
+
+It is graded on this kernel, on a simulated one without Landlock's scopes (6.1, 6.8) and on one without Landlock.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tiers import long_unless
+
+from inakit.experiments.labs.registry import COURSE, TEACHER
+from inakit.experiments.labs.sandbox.confinement import landlock_version
+
+needs_landlock = pytest.mark.skipif(not landlock_version(), reason="needs Landlock: the class is graded as here")
+HONEST = (TEACHER / "6-plan" / "solutions" / "planner.py").read_text()
+TRIED, FULL = ("where",), 10
+"""The item that is graded, and its points."""
+CALL = """
+import os, sys
+ctypes = sys.modules['ctypes']
+library = ctypes.CDLL(None, use_errno=True)
+PARENT = os.getppid()
+def call(number, *given):
+    given = [ctypes.c_long(each) if isinstance(each, int) else each for each in given]
+    return library.syscall(ctypes.c_long(number), *given)
+def attempt(action):
+    try: return action()
+    except Exception: return None
+FILE = VICTIM + '/solution.py'
+PATH = FILE.encode()
+"""
+ATTACKS = {
+    "setxattrat": "value = ctypes.create_string_buffer(b'x'); "
+    "call(463, -100, PATH, 0, b'user.x', (ctypes.c_uint64 * 2)(ctypes.addressof(value), 1), 16)",
+    "file-setattr": "call(469, -100, PATH, (ctypes.c_uint64 * 4)(0x10), 32, 0)",
+    "fchmodat2": "call(452, -100, PATH, 0o777, 0)",
+    "chmod": "attempt(lambda: os.chmod(FILE, 0o777)); call(90, PATH, 0o777)",
+    "utimensat": "call(280, -100, PATH, 0, 0)",
+    "truncate": "call(76, PATH, 0)",
+    "unlink": "call(87, PATH)",
+    "openat2": "call(437, -100, PATH, (ctypes.c_uint64 * 3)(os.O_WRONLY | os.O_TRUNC), 24)",
+    "scheduler": "call(144, PARENT, 5, (ctypes.c_int * 1)(0))",
+    "attributes-of-scheduling": "call(314, PARENT, (ctypes.c_uint32 * 12)(48, 5), 0)",
+    "io-priority": "[call(251, 1, each, 3 << 13) for each in (PARENT, SLEEPER)]",
+    "priority": "[call(141, 0, each, 19) for each in (PARENT, SLEEPER)]",
+    "affinity": "call(203, PARENT, 8, (ctypes.c_uint64 * 1)(1))",
+    "limits-of-the-grader": "call(302, PARENT, 7, (ctypes.c_uint64 * 2)(0, 0), 0)",
+    "disk": "[call(285, each, 1, 0, 3 << 30) for each in range(64)]; [call(77, each, 3 << 30) for each in range(64)]",
+    "output": "\nfor _ in range(1 << 12): attempt(lambda: os.write(2, b'x' * (1 << 16)))",
+    "signals-of-pipes": "\nfor each in range(8):\n    call(72, each, 8, PARENT); call(72, each, 10, 9); "
+    "call(72, each, 4, 0o20000)\n    call(16, each, 0x5452, (ctypes.c_int * 1)(1)); attempt(lambda: os.write(2, b'x'))",
+    "kill": "[call(62, each, 9) for each in (PARENT, SLEEPER, -1)]",
+    "tkill": "call(200, PARENT, 9); call(234, PARENT, PARENT, 9)",
+    "queued-signal": "call(129, PARENT, 9, (ctypes.c_uint64 * 16)(9, (1 << 64) - 1))",
+    "pidfd-signal": "call(424, call(434, PARENT, 0), 9, 0, 0)",
+    "stolen-pipe": "[call(438, call(434, PARENT, 0), each, 0) for each in range(32)]",
+    "memory-of-the-grader": "attempt(lambda: open(f'/proc/{PARENT}/mem', 'r+b').write(b'x')); call(101, 16, PARENT)",
+    "watch-that-stops-files": "call(300, 4, 0)",
+    "namespaces": "call(272, 0x10000000); call(165, b'none', b'/', 0, 1 << 18, 0)",
+    "ring": "call(425, 8, (ctypes.c_uint64 * 16)())",
+    "forks": "[call(each, 0, 0, 0, 0, 0) for each in (57, 58, 56)]; call(435, (ctypes.c_uint64 * 8)(), 64)",
+    "reads-the-seed": "LEAKS = [attempt(lambda each=each: open(each).read()) for each in "
+    "(f'/proc/{PARENT}/cmdline', f'/proc/{PARENT}/environ', SEED)]; assert not any(LEAKS), 'points'",
+    "reads-the-solution": "assert attempt(lambda: open(FILE).read()) is None, 'points'",
+    "kits-own-planner": "[sys.path.append(each) for each in (SITE, ROOT)]\n"
+    "assert attempt(lambda: sys.modules['importlib'].import_module('inakit.planner.registry')) is None, 'points'\n"
+    "assert attempt(lambda: sys.modules['importlib'].import_module('numpy')) is None, 'points'",
+}
+"""What hostile students do before they plan as honest ones; a leak costs them their points."""
+TREES = """
+def plan(fabric, jobs):
+    trees = honest(fabric, jobs)
+    {change}
+    return trees
+"""
+AGGREGATOR = "trees[0]['aggregators'] = {{'a': dict(switch='s', pipeline=0, first_slot={}, slots=2)}}"
+VALUES = {
+    "rate-of-400-digits": "trees[0]['rate_bps'] = 10 ** 400",
+    "rate-of-no-number": "trees[0]['rate_bps'] = float('nan')",
+    "slot-of-4300-digits": AGGREGATOR.format("10 ** 4299"),
+    "slot-beyond-digits": AGGREGATOR.format("1 << 99999"),
+    "half-a-character": "trees[0]['paths'][0]['from'] = '\\ud800'",
+    "escapes": "trees[0]['paths'][0]['from'] = '\\x1b[2J100 of 100\\n::error::x'",
+    "formula": "trees[0]['paths'][0]['from'] = '=cmd|x'",
+    "nested": "trees = 0\n    for _ in range(900): trees = [trees]",
+    "forged-frame": "[attempt(lambda n=n: os.write(n, b'\\0\\0\\0\\x0c[\"ok\", [1e999]]')) for n in range(3, 9)]",
+}
+"""Values that hostile students return."""
+
+
+def hostile(text: str, change: str = "") -> str:
+    """A planner that does something before it plans, or changes what it returns."""
+    planned = f"{HONEST}\nhonest = plan\n{TREES.format(change=change)}" if change else HONEST
+    future = "from __future__ import annotations\n"
+    return f"{future}{text}\n{planned.replace(future, '')}"
+
+
+@pytest.fixture
+def sleeper() -> Iterator[psutil.Process]:
+    """Another process of the teacher's."""
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        yield psutil.Process(process.pid)
+        assert process.poll() is None
+        process.kill()
+
+
+def class_of_thirty(folder: Path, sleeper: psutil.Process) -> dict[str, int | None]:
+    """Write the submissions of a class; return the points that are expected, where they are."""
+    teacher, handed = folder / "teacher", folder / "handed"
+    teacher.mkdir()
+    (teacher / "solution.py").write_text("# the solution\n")
+    (teacher / "seed").write_text("autumn\n")
+    site = next(each for each in sys.path if each.endswith("site-packages"))
+    known = {"VICTIM": str(teacher), "SLEEPER": sleeper.pid, "SITE": site, "ROOT": str(COURSE.parents[1])}
+    head = "".join(f"{name} = {value!r}\n" for name, value in (known | {"SEED": str(teacher / "seed")}).items()) + CALL
+    points: dict[str, int | None] = {}
+    for name, text in ATTACKS.items():
+        write(handed / name, hostile(head + text))
+        points[name] = None if name == "output" else FULL
+    for name, change in VALUES.items():
+        write(handed / name, hostile(head, change))
+        points[name] = None
+    for name in ("ann", "backup.py", "=cmd|' calc'!A0", "@sum", "x" * 250, "two\nlines", "\x1b[2Jclear"):
+        write(handed / name, HONEST)
+        points[shown(name)] = FULL
+    write(handed / os.fsdecode(b"caf\xe9"), HONEST)
+    points["caf\\xe9"] = FULL
+    (handed / "empty").mkdir()
+    (handed / "root").symlink_to("/")
+    (handed / "link").mkdir()
+    (handed / "link" / "planner.py").symlink_to(teacher / "solution.py")
+    (handed / "pipe").mkdir()
+    os.mkfifo(handed / "pipe" / "planner.py")
+    return points | dict.fromkeys(("empty", "root", "link", "pipe"), 0)
+
+
+def shown(name: str) -> str:
+    return name.replace("\n", "\\n").replace("\x1b", "\\x1b")
+
+
+def write(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True)
+    (folder / "planner.py").write_text(text)
+
+
+def of_teacher(folder: Path, sleeper: psutil.Process) -> list[Any]:
+    """All of the teacher's that a submission might change."""
+    processes = [(p.nice(), p.ionice(), p.cpu_affinity()) for p in (sleeper, psutil.Process())]
+    schedulers = [os.sched_getscheduler(each) for each in (0, sleeper.pid)]
+    files = [(p.name, p.stat(), os.listxattr(p), p.read_bytes(), attributes(p)) for p in sorted(folder.iterdir())]
+    return [processes, schedulers, [(n, s.st_mode, s.st_mtime_ns, s.st_size, *more) for n, s, *more in files]]
+
+
+def attributes(path: Path) -> str:
+    """The attributes that `chattr` sets, where the file system has them."""
+    return subprocess.run(["lsattr", path], capture_output=True, text=True, check=False).stdout[:22]
+
+
+GRADING = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from inakit.experiments.labs.grading.grade import ClassRequest, grade_class
+from inakit.experiments.labs.registry import COURSE, LABS
+lab, folder, table, reports, *tried = sys.argv[1:]
+lab = replace(LABS[lab], items=tuple(each for each in LABS[lab].items if each.name in tried))
+request = ClassRequest(lab, COURSE / lab.name, Path(folder), "autumn", True, Path(table), Path(reports), 2)
+for line in grade_class(request): print(line)
+"""
+
+
+def graded_on(kernel: str, handed: Path, name: str, lab: str = "6-plan", tried: tuple[str, ...] = TRIED) -> Any:
+    """Grade a class on a kernel; return the process, the table and the reports."""
+    table, reports = handed.parent / f"{name}.csv", handed.parent / f"reports-{name}"
+    simulated = [sys.executable, str(Path(__file__).with_name("simulated_kernel.py")), kernel]
+    command = [*simulated, sys.executable, "-c", GRADING, lab, str(handed), str(table), str(reports), *tried]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    written = {path.name: path.read_bytes() for path in reports.iterdir()}
+    return done, table.read_bytes(), written
+
+
+@needs_landlock
+@pytest.mark.parametrize("kernel", [long_unless(False, "this"), "6.8", long_unless(False, "5.10")])
+def test_a_class_of_thirty(kernel: str, tmp_path: Path, sleeper: psutil.Process) -> None:
+    points = class_of_thirty(tmp_path, sleeper)
+    before, free = of_teacher(tmp_path / "teacher", sleeper), psutil.disk_usage(str(tmp_path)).free
+    done, table, reports = graded_on(kernel, tmp_path / "handed", "once")
+    assert done.returncode == 0, done.stderr
+    assert of_teacher(tmp_path / "teacher", sleeper) == before
+    assert psutil.disk_usage(str(tmp_path)).free > free - (1 << 30)
+    rows = {row["student"].removeprefix("'"): row for row in csv.DictReader(table.decode().splitlines())}
+    assert set(rows) == set(points)
+    assert len(rows) >= 30
+    wrong = {
+        name: rows[name]
+        for name, wanted in points.items()
+        if wanted is not None and rows[name]["points"] != str(wanted)
+    }
+    assert not wrong
+    assert not [row for row in rows.values() if not row["points"] or "grader failed" in row["problem"]]
+    assert not [cell for row in rows.values() for cell in row.values() if cell[:1] in ("=", "+", "-", "@")]
+    for text in (table, done.stdout.encode(), *reports.values()):
+        assert b"\x1b" not in text
+        assert b"autumn" not in text
+    if kernel == "this":
+        for other in ("this", "6.8", "5.10"):
+            assert graded_on(other, tmp_path / "handed", f"again-{other}")[1:] == (table, reports)
+
+
+@needs_landlock
+@pytest.mark.parametrize("kernel", ["nothing", "no seccomp"])
+def test_a_machine_that_cannot_confine_does_not_grade(kernel: str, tmp_path: Path) -> None:
+    write(tmp_path / "handed" / "ann", HONEST)
+    done, table, _ = graded_on(kernel, tmp_path / "handed", "table")
+    assert done.returncode != 0
+    assert "this machine cannot confine" in table.decode()
+    assert b"10" not in table
