@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inakit.experiments.papers.collectives import by_packets, scale
+from inakit.experiments.papers.collectives import all_reduce_times, by_packets
 from inakit.experiments.papers.collectives.by_packets import LOSS, row_of, trial_of
 from inakit.experiments.papers.common.figure_engine import Findings, once
 from inakit.experiments.papers.common.figure_registry import Request
@@ -64,12 +64,12 @@ def test_every_direction_of_every_link_loses() -> None:
 
 
 def test_a_thousand_workers_are_on_hosts_of_their_own_and_their_ring_is_planned_only() -> None:
-    (job,) = scale.problem_of(1024).jobs
+    (job,) = all_reduce_times.problem_of_size(1024).jobs
     assert len({*job.workers, *job.servers}) == 1025
-    assert scale.is_planned_only("ring", 1024)
-    assert not scale.is_planned_only("double-tree", 1024)
+    assert all_reduce_times.is_planned_only("ring", 1024)
+    assert not all_reduce_times.is_planned_only("double-tree", 1024)
 
 
 @pytest.mark.compiler
 def test_a_short_message_takes_the_time_of_its_plan() -> None:
-    assert scale.holds(scale.measure({"planner": "double-tree", "workers": 16}))
+    assert all_reduce_times.holds(all_reduce_times.measure_scale({"planner": "double-tree", "workers": 16}))

@@ -1,8 +1,7 @@
-"""`inakit reproduce collectives crossover`: the message sizes at which in-network aggregation beats collectives.
+"""The times of all-reduces by in-network aggregation (INA) and by collectives, by real packets in virtual time.
 
-The figure shows the time of an all-reduce over the message size, on fabrics of several oversubscriptions, by real
-packets in virtual time; for longer messages it shows the planned time. INA appears with several numbers of aggregator
-slots, because slots bound its rate: it sums at most a window of fragments per round trip.
+`inakit reproduce collectives crossover` shows them over the message size, on fabrics of several oversubscriptions:
+where INA begins to win. `inakit reproduce collectives scale` shows those of a short message over the number of workers.
 """
 
 from __future__ import annotations
@@ -17,11 +16,12 @@ from rich.table import Table
 
 from inakit.experiments.papers.common.drawing import Panel, Place
 from inakit.experiments.papers.common.estimates import Estimate, estimate
-from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, Picture, Quantity, SweptFigure
+from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, Picture, Quantity, SweptFigure, once
 from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.report.method_styles import INK, MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
+from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
@@ -35,8 +35,29 @@ from inakit.traffic.measure.comparison import bus_bandwidth_bps, bytes_by_tier, 
 from inakit.traffic.measure.verdict import VALID, Verdict
 from inakit.traffic.wire.packet_format import FRAGMENT
 
-WORKERS = 16
 LINK_BPS, LINK_DELAY_S = 100e9, 1e-6
+COLLECTIVE_STYLES = {
+    "ring": Style(NAVY, "s"),
+    "halving-doubling": Style(SKY, "D"),
+    "double-tree": Style(MINT, "^"),
+    "hierarchical": Style(MUSTARD, "v"),
+    "ps-sharded": Style(PLUM, "P"),
+}
+TIME = Quantity("seconds", "time of an all-reduce (µs)", of_mean=lambda seconds, _: 1e6 * seconds)
+
+
+def run_exactly(trial: Trial, prepared: Prepared) -> Outcome:
+    """Run a plan in virtual time. Raises `RunError` for wrong sums."""
+    outcome = run_plan(Run(prepared), find_world("virtual"))
+    if not outcome.measured.exact:
+        raise RunError(f"{trial}: sums are not exact: {'; '.join(outcome.measured.wrong)}")
+    return outcome
+
+
+# -- Over the message size; longer messages are planned only. INA appears with several numbers of aggregator slots,
+# because slots bound its rate: it sums at most a window of fragments per round trip.
+
+WORKERS = 16
 LEAF_SPINE = partial(leaf_spine, 4, 4, 8, capacity_bps=LINK_BPS)
 FAT_TREE = partial(fat_tree, 4, hosts_per_edge=4, capacity_bps=LINK_BPS)
 FABRICS: dict[str, Callable[[], Fabric]] = {
@@ -58,19 +79,13 @@ NEAR = 0.1
 
 INA = {"INA, 512 slots": 512, "INA, 128 slots": 128, "INA, 32 slots": 32}
 """By line, the number of aggregator slots in each switch, for planner `aro`; the window is half of them."""
-COLLECTIVES = {
-    name: name for name in ("ring", "halving-doubling", "double-tree", "hierarchical", "ps-sharded", "ring-random")
-}
+COLLECTIVES = {name: name for name in (*COLLECTIVE_STYLES, "ring-random")}
 OTHERS = COLLECTIVES | {"PS": "lbmm"}
 STYLES = {
     "INA, 512 slots": Style(RED, "o"),
     "INA, 128 slots": Style(RED, "h", "--"),
     "INA, 32 slots": Style(RED, "x", ":"),
-    "ring": Style(NAVY, "s"),
-    "halving-doubling": Style(SKY, "D"),
-    "double-tree": Style(MINT, "^"),
-    "hierarchical": Style(MUSTARD, "v"),
-    "ps-sharded": Style(PLUM, "P"),
+    **COLLECTIVE_STYLES,
     "ring-random": Style(NAVY, "d", ":"),
     "PS": Style(INK, "X"),
 }
@@ -109,9 +124,7 @@ def measure(trial: Trial) -> Result:
     promised = promised_s(prepared)
     if int(trial["bytes"]) in PLANNED:
         return {"seconds": promised, "promised_s": promised}
-    outcome = run_plan(Run(prepared), find_world("virtual"))
-    if not outcome.measured.exact:
-        raise RunError(f"{trial}: sums are not exact: {'; '.join(outcome.measured.wrong)}")
+    outcome = run_exactly(trial, prepared)
     seconds, tiers = outcome.measured.communication_time_s, bytes_by_tier(prepared.problem.fabric, outcome.monitor)
     return {
         "seconds": seconds,
@@ -124,7 +137,6 @@ def measure(trial: Trial) -> Result:
     }
 
 
-TIME = Quantity("seconds", "time of an all-reduce (µs)", of_mean=lambda seconds, _: seconds * 1e6)
 LINES_OF = {line: {"line": line} for line in (*INA, *OTHERS)}
 
 
@@ -245,10 +257,91 @@ def bytes_table(found: Findings, fabric: str, chart: Chart) -> Table:
     return table
 
 
+# -- A short message over the number of workers.
+#
+# Leaf-spines with 32 hosts under a leaf and 8 spines, without oversubscription; all hosts but one, the PS, and those
+# beyond the number of workers take part, rack by rack. The longest rings are planned only: their 2 (n - 1) steps depend
+# on each other.
+
+MESSAGE_BYTES = 4096
+SCALES, QUICK_SCALES = (16, 64, 256, 1024), (16, 64)
+HOSTS_PER_LEAF, SPINES = 32, 8
+LONGEST_RING = 256
+"""Rings of more workers are planned only: with 1,024 workers a ring has 2,046 steps."""
+AS_PLANNED = 0.05
+"""A measured time agrees with its plan if it differs by at most this fraction of it."""
+PLANNERS = {"aro": Style(RED, "o"), **COLLECTIVE_STYLES}
+
+
+def problem_of_size(workers: int) -> Problem:
+    """One job on the first hosts; the first host is the PS."""
+    bare = leaf_spine(workers // HOSTS_PER_LEAF + 1, SPINES, HOSTS_PER_LEAF, capacity_bps=LINK_BPS, oversubscription=1)
+    fabric = with_delay(bare, LINK_DELAY_S)
+    server, *others = (host.name for host in fabric.hosts)
+    return Problem(fabric, (Job(1, tuple(others[:workers]), (server,), MESSAGE_BYTES),), FRAGMENT)
+
+
+def is_planned_only(planner: str, workers: int) -> bool:
+    """Whether a point is planned only, without a measurement."""
+    return planner == "ring" and workers > LONGEST_RING
+
+
+def measure_scale(trial: Trial) -> Result:
+    """The time of a planner's plan, planned and measured. Raises `RunError` for wrong sums."""
+    problem, planner = problem_of_size(int(trial["workers"])), str(trial["planner"])
+    prepared = plan_to_run(problem, planner, 0)
+    job = prepared.prediction.jobs[1]
+    promised_s = job.communication_time_s + (0.0 if prepared.plan.collectives else job.way_s)
+    if is_planned_only(planner, int(trial["workers"])):
+        return {"seconds": promised_s, "promised_s": promised_s, "valid": 1}
+    outcome = run_exactly(trial, prepared)
+    seconds = outcome.measured.communication_time_s
+    return {"seconds": seconds, "promised_s": promised_s, "valid": int(outcome.verdict == VALID)}
+
+
+def scale_chart(request: Request) -> Chart:
+    places: dict[Place, Trial] = {
+        workers: {"workers": workers} for workers in (QUICK_SCALES if request.quick else SCALES)
+    }
+    lines: dict[str, Trial] = {planner: {"planner": planner} for planner in PLANNERS}
+    return Chart(TIME, places, lines, "workers", title=f"{MESSAGE_BYTES >> 10} kB", log="xy", styles=PLANNERS)
+
+
+def show_scale(found: Findings) -> Iterator[Part]:
+    chart = scale_chart(found.request)
+    title = f"time (µs) of {MESSAGE_BYTES >> 10} kB over workers, and how much more than planned"
+    table = Table("", *map(str, chart.places), title=title)
+    for planner in PLANNERS:
+        table.add_row(planner, *(time_of(found.result(chart.cell(planner, at)), planner, at) for at in chart.places))
+    yield table
+    yield Picture([found.panel(chart)])
+
+
+def time_of(result: Result, planner: str, workers: Place) -> str:
+    """The time of a planner for this number of workers, and its difference from the planned time."""
+    seconds, promised_s = float(result["seconds"]), float(result["promised_s"])
+    said = "planned" if is_planned_only(planner, int(workers)) else f"{seconds / promised_s - 1:+.1%}"
+    return f"{1e6 * seconds:,.1f} ({said})"
+
+
+def holds(result: Result) -> bool:
+    """Whether a run is VALID and its time agrees with its plan."""
+    return bool(result["valid"]) and abs(float(result["seconds"]) / float(result["promised_s"]) - 1) <= AS_PLANNED
+
+
+def scale_verdict(found: Findings, _: list[Statement]) -> str:
+    """VALID if all runs are VALID and their times agree with the plans."""
+    return VALID if all(map(holds, found.results.values())) else Verdict.DIFFERS
+
+
 FIGURES = {
     "crossover": SweptFigure(
         "collectives-crossover", "collectives-trials", measure,
         lambda request: (cell for fabric in fabrics_of(request) for cell in chart_of(fabric, request).cells),
         show, SEEDS, verdict=verdict, processes=PROCESSES,
-    )
+    ),
+    "scale": SweptFigure(
+        "collectives-scale", "collectives-scale-trials", measure_scale, lambda request: scale_chart(request).cells,
+        show_scale, draws=once, verdict=scale_verdict,
+    ),
 }  # fmt: skip
