@@ -1,31 +1,37 @@
-"""Gathers the document of a report from the folders of runs."""
+"""Gathers the document of a report from the folders of runs: their figures, trees, loads, series and circuits."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from inakit.experiments.report.charts import (
-    DrawnFabric,
-    carried,
-    circuits_of,
-    events_of,
-    iterations_of,
-    loads_view,
-    series_of,
-    used_of,
-)
+import numpy as np
+from numpy.typing import NDArray
+
 from inakit.experiments.report.document import (
     AggregatorView,
+    CircuitView,
     Document,
+    EventView,
+    FabricView,
     Figure,
+    IterationView,
     JobView,
+    LinkView,
+    LoadsView,
+    NodeView,
+    PartView,
     PlannerView,
     RunView,
+    SeriesView,
     SwitchView,
     TreeView,
+    UsedView,
 )
 from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.run.circuit_schedule import CIRCUITS
@@ -38,12 +44,340 @@ from inakit.experiments.run.printed_report import (
     replay_lines,
     stranger_lines,
 )
-from inakit.experiments.run.record import JobFigures, PlannerRecord
-from inakit.experiments.run.run_folder import ReadFolder, open_folder
+from inakit.experiments.run.record import InterferenceRecord, JobFigures, PlannerRecord, Processors
+from inakit.experiments.run.run_folder import ReadFolder, Table, open_folder
 from inakit.planner.core.plan import Plan
 from inakit.topo.errors import InputError
+from inakit.topo.fabric.circuits import INTERCONNECT
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Link, Switch
+from inakit.topo.fabric.positions import NodePositions
 from inakit.topo.kit import this_kit
 from inakit.traffic.measure.verdict import VALID
+
+
+@dataclass(frozen=True)
+class DrawnFabric:
+    """The drawing of a fabric. With `circuits`, its optical links are fibres to a circuit switch at the top.
+
+    Each unit's fibres are drawn as one link.
+    """
+
+    described: Fabric
+    circuits: bool = False
+
+    @cached_property
+    def fabric(self) -> Fabric:
+        return with_circuit_switch(self.described) if self.circuits else self.described
+
+    @cached_property
+    def number_of(self) -> Mapping[str, int]:
+        """The number of every node."""
+        return {name: number for number, name in enumerate(self.fabric.tiers)}
+
+    @cached_property
+    def link_number(self) -> Mapping[DirectedLink, int]:
+        ends = ((link.a, link.b) for link in self.fabric.links)
+        return {hop: 2 * n + back for n, pair in enumerate(ends) for back, hop in enumerate((pair, pair[::-1]))}
+
+    @cached_property
+    def optical(self) -> frozenset[DirectedLink]:
+        pairs = [(link.a, link.b) for link in self.described.links if link.optical]
+        return frozenset((*pairs, *(pair[::-1] for pair in pairs)))
+
+    def numbers(self, hops: Iterable[DirectedLink]) -> list[int]:
+        """The numbers of directed links of the described fabric; a circuit is two links of the drawing."""
+        return [self.link_number[drawn] for hop in hops for drawn in self.drawn(hop)]
+
+    def drawn(self, hop: DirectedLink) -> Iterator[DirectedLink]:
+        """Yield the links of the drawing that represent a directed link of the described fabric."""
+        if self.circuits and hop in self.optical:
+            yield from ((hop[0], INTERCONNECT), (INTERCONNECT, hop[1]))
+        else:
+            yield hop
+
+    def counted(self, sender: str, receiver: str) -> int | None:
+        """The number of the link with this counter; None for a link that is not drawn.
+
+        Fibres are counted at the sending units, each under the name of one of its unit's optical links.
+        """
+        if self.circuits and (sender, receiver) in self.optical:
+            receiver = INTERCONNECT
+        return self.link_number.get((sender, receiver))
+
+    @cached_property
+    def view(self) -> FabricView:
+        """The drawing as data."""
+        layout = NodePositions(self.fabric)
+        return FabricView(
+            self.fabric.name,
+            list(self.nodes(layout)),
+            list(self.links(layout)),
+            layout.width,
+            layout.heights[-1] + max((layout.arc(link.a, link.b) for link in self.fabric.links), default=0.0),
+        )
+
+    def nodes(self, layout: NodePositions) -> Iterator[NodeView]:
+        """Every node, in the order of their numbers."""
+        for name, tier in self.fabric.tiers.items():
+            x, y = layout.positions[name]
+            switch = self.fabric.switch_by_name.get(name)
+            if switch is None:
+                yield NodeView(name, tier, x, y, 0.0)
+                continue
+            slots = switch.aggregator_slots if switch.ina else None
+            yield NodeView(name, tier, x, y, layout.switch_width(name), switch.ina, len(switch.pipelines), slots)
+
+    def links(self, layout: NodePositions) -> Iterator[LinkView]:
+        """Every link, in the order of their numbers."""
+        for link in self.fabric.links:
+            yield LinkView(
+                a=self.number_of[link.a],
+                b=self.number_of[link.b],
+                capacity_ab_bps=link.capacity_ab_bps,
+                capacity_ba_bps=link.capacity_ba_bps,
+                delay_s=link.delay_s,
+                optical=link.optical,
+                bend=layout.arc(link.a, link.b),
+            )
+
+
+def with_circuit_switch(fabric: Fabric) -> Fabric:
+    """The fabric with a circuit switch on top, and one link from each unit to it instead of its optical links."""
+    rates: dict[str, float] = {}
+    ports: dict[str, int] = {}
+    for link in fabric.links:
+        for node, port, rate_bps in link.ends if link.optical else ():
+            rates[node] = max(rates.get(node, 0.0), rate_bps)
+            ports.setdefault(node, port)
+    tier = 1 + max(fabric.tiers.values())
+    panel = Switch(INTERCONNECT, tier, (tuple(range(1, len(ports) + 1)),), ina=False)
+    fibres = [
+        Link(unit, INTERCONNECT, port, number, rates[unit], rates[unit], optical=True)
+        for number, (unit, port) in enumerate(ports.items(), start=1)
+    ]
+    electrical = tuple(link for link in fabric.links if not link.optical)
+    return replace(fabric, switches=(*fabric.switches, panel), links=(*electrical, *fibres))
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Bytes that each directed link carried in the whole run, and drops of its queue, by link number."""
+
+    sent_bytes: Mapping[int, float]
+    drops: Mapping[int, int]
+
+
+def carried(totals: Table, drawn: DrawnFabric) -> Carried:
+    """Read `link_totals.csv`. The fibres of a unit are added up."""
+    sent: dict[int, float] = defaultdict(float)
+    drops: dict[int, int] = defaultdict(int)
+    rows = zip(*(totals.get(name, ()) for name in ("sender", "receiver", "sent_bytes", "drops")), strict=True)
+    for sender, receiver, count, dropped in rows:
+        number = drawn.counted(sender, receiver)
+        if number is not None:
+            sent[number] += int(count)
+            drops[number] += int(dropped or 0)
+    return Carried(sent, drops)
+
+
+def loads_view(drawn: DrawnFabric, planned: Table, found: Carried, iterations: Sequence[IterationView]) -> LoadsView:
+    """The loads of all directed links: `planned` from `planned_links.csv`, and the measured ones in `found`."""
+    count = 2 * len(drawn.fabric.links)
+    rates: dict[int, float] = defaultdict(float)
+    volume: dict[int, float] = defaultdict(float)
+    users: dict[int, set[int]] = defaultdict(set)
+    columns = (planned.get(name, ()) for name in ("sender", "receiver", "rate_bps", "bytes", "jobs"))
+    for sender, receiver, rate_bps, sent, jobs in zip(*columns, strict=True):
+        for number in drawn.numbers([(sender, receiver)]):  # circuits that share a fibre's link are added up
+            rates[number] += float(rate_bps)
+            volume[number] += float(sent)
+            users[number].update(map(int, jobs.split()))
+    measured = mean_rates(found, users, iterations)
+    return LoadsView(
+        listed(rates, count, 0.0 if planned else None),
+        listed(measured, count),
+        listed(volume, count, 0.0 if planned else None),
+        listed(found.sent_bytes, count),
+        listed(found.drops, count),
+    )
+
+
+def mean_rates(found: Carried, users: Mapping[int, set[int]], iterations: Sequence[IterationView]) -> dict[int, float]:
+    """The mean rate of every link while its jobs send, in bit/s, by link number."""
+    together = {frozenset[int]()}.union(map(frozenset, users.values()))
+    times = {jobs: busy_s(iterations, jobs) for jobs in together}
+    busy = {number: times[frozenset(users.get(number, ()))] for number in found.sent_bytes}
+    return {number: 8 * sent / busy[number] for number, sent in found.sent_bytes.items() if busy[number]}
+
+
+def listed(values: Mapping[int, float], count: int, otherwise: float | None = None) -> list[float | None]:
+    """A list by the number of a directed link."""
+    return [values.get(number, otherwise) for number in range(count)]
+
+
+def busy_s(iterations: Iterable[IterationView], jobs: frozenset[int]) -> float:
+    """The time in seconds during which an iteration of these jobs was in progress; of all jobs if `jobs` is empty."""
+    own = [each for each in iterations if not jobs or each.job in jobs]
+    if any(each.started_s is None for each in own):
+        return sum(each.time_s for each in own)
+    spans = sorted((each.started_s or 0.0, (each.started_s or 0.0) + each.time_s) for each in own)
+    total, reached = 0.0, float("-inf")
+    for start, end in spans:
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+FloatArray = NDArray[np.float64]
+
+MOST_VALUES = 400_000
+"""The approximate maximum number of values in a figure of all links of all planners; beyond it, intervals merge."""
+LEAST_POINTS = 50
+"""The minimum number of intervals after merging."""
+NAMED_CIRCUIT = "{}:{} - {}:{}"
+
+
+def iterations_of(table: Table, numbers: Mapping[str, int]) -> list[IterationView]:
+    """The iterations of a planner's jobs, from `iterations.csv`."""
+    if not table:
+        return []
+    rates: dict[tuple[int, int], dict[int, float]] = defaultdict(dict)
+    spans: dict[tuple[int, int], tuple[float | None, float]] = {}
+    started = table.get("started_s") or [""] * len(table["job"])
+    columns = (table[name] for name in ("job", "iteration", "communication_time_s", "host", "role", "rate_bps"))
+    for job, number, time_s, host, role, rate, start in zip(*columns, started, strict=True):
+        key = int(job), int(number)
+        spans[key] = float(start) if start else None, float(time_s)
+        if role == "worker" and host in numbers:
+            rates[key][numbers[host]] = float(rate)
+    return [IterationView(*key, *span, rates[key]) for key, span in spans.items()]
+
+
+def events_of(interferences: Iterable[InterferenceRecord]) -> Iterator[EventView]:
+    """The events of all interferences."""
+    for each in interferences:
+        yield from (EventView(**moment.as_json()) for moment in each.moments)
+
+
+def circuits_of(circuits: Mapping[str, Any] | None, end_s: float) -> Iterator[CircuitView]:
+    """Yield every circuit, from the slot that set it to the slot that removed it, from a schedule's details."""
+    if circuits is None:
+        return
+    dark_s, slots = circuits["reconfiguration_s"], circuits["slots"]
+    since: dict[tuple[Any, ...], float] = {}
+    for number, slot in enumerate([*slots, {"at_s": end_s, "circuits": []}]):
+        wanted = {tuple(map(tuple, each)) for each in slot["circuits"]}
+        for gone in sorted(since.keys() - wanted):
+            yield circuit_view(gone, since.pop(gone), slot["at_s"], dark_s, first_s=slots[0]["at_s"])
+        for new in wanted - since.keys():
+            since[new] = slot["at_s"] if number else slots[0]["at_s"]
+
+
+def circuit_view(ends: tuple[Any, ...], from_s: float, until_s: float, dark_s: float, first_s: float) -> CircuitView:
+    """A circuit; the circuits of the first slot exist before the run, and are lit immediately."""
+    (a, a_port), (b, b_port) = ends
+    lit_s = from_s if from_s == first_s else min(until_s, from_s + dark_s)
+    return CircuitView(NAMED_CIRCUIT.format(a, a_port, b, b_port), (a, b), from_s, lit_s, until_s)
+
+
+def used_of(used: Processors | None) -> UsedView | None:
+    """The use of processors and memory by parts of the kit; None if it was not measured."""
+    if used is None:
+        return None
+    parts = [PartView(name, part.processors, part.memory_bytes) for name, part in used.parts.items()]
+    return UsedView(used.processors, used.starts_s, used.ends_s, parts)
+
+
+def series_of(link_series: Table, seconds: Table, slots: Table, drawn: DrawnFabric, planners: int) -> SeriesView:
+    """The series of a planner: in virtual time from `link_series.csv.gz`, else by second from `links.csv`."""
+    if link_series:
+        starts, links = virtual_series(link_series, drawn)
+    elif "sender" in seconds:
+        starts, links = second_series(seconds, drawn)
+    else:
+        return SeriesView()
+    held = {
+        str(drawn.number_of[name]): np.asarray(row, dtype=np.float64)
+        for name, row in slots.items()
+        if name in drawn.fabric.switch_by_name and len(row) == len(starts)
+    }
+    step = step_of(len(starts), 2 * len(drawn.fabric.links), planners)
+    width = float(starts[-1] - starts[-2]) if len(starts) > 1 else float(starts[-1])
+    return SeriesView(
+        [round(float(at), 9) for at in starts[::step]],
+        float(starts[-1]) + width,
+        joined(links, 0, step, 1000.0, np.mean),
+        joined(links, 1, step, 10.0, np.mean),
+        joined(links, 2, step, 10.0, np.max),
+        {number: joined_row(row, step, 10.0, np.mean) for number, row in held.items()},
+    )
+
+
+def step_of(points: int, links: int, planners: int) -> int:
+    """The number of neighbouring intervals to merge, so that the page stays small enough."""
+    most = max(LEAST_POINTS, MOST_VALUES // max(1, links * planners))
+    return -(-points // most)
+
+
+def virtual_series(table: Table, drawn: DrawnFabric) -> tuple[FloatArray, dict[int, list[FloatArray]]]:
+    """The begins of intervals, and each link's utilisation and mean and maximum queue in packets, by number."""
+    at, *figures = (
+        np.asarray(table[name], dtype=np.float64)
+        for name in ("at_s", "rate_bps", "queue_mean_packets", "queue_most_packets")
+    )
+    points = int(np.argmax(at[1:] <= at[:-1])) + 1 if len(at) > 1 and (at[1:] <= at[:-1]).any() else len(at)
+    capacities = list(drawn.fabric.capacities_bps.values())
+    links: dict[int, list[FloatArray]] = {}
+    ends = list(drawn.fabric.capacities_bps)
+    capacity = {drawn.link_number[hop]: bps for hop, bps in zip(ends, capacities, strict=True)}
+    for first in range(0, len(at), points):
+        number = drawn.counted(table["from"][first], table["to"][first])
+        if number is None:
+            continue
+        rate, *queue = (figure[first : first + points] for figure in figures)
+        own = [rate / capacity[number], *queue]
+        links[number] = [a + b for a, b in zip(links[number], own, strict=True)] if number in links else own
+    return at[:points], links
+
+
+def second_series(table: Table, drawn: DrawnFabric) -> tuple[FloatArray, dict[int, list[FloatArray]]]:
+    """The begins of intervals, and each link's utilisation, for real time, in which queues are not sampled.
+
+    Time begins with the first sample.
+    """
+    at, rate, sent = (np.asarray(table[name], dtype=np.float64) for name in ("at_s", "rate_bps", "bytes"))
+    ends, place = np.unique(at, return_inverse=True)
+    first = np.flatnonzero((place == 0) & (sent > 0))
+    begin = ends[0] - (8 * sent[first[0]] / rate[first[0]] if len(first) else 1.0)
+    links: dict[int, list[FloatArray]] = {}
+    capacity = {drawn.link_number[hop]: bps for hop, bps in drawn.fabric.capacities_bps.items()}
+    for row, (sender, receiver) in enumerate(zip(table["sender"], table["receiver"], strict=True)):
+        number = drawn.counted(sender, receiver)
+        if number is not None:
+            used = links.setdefault(number, [np.zeros(len(ends))])[0]
+            used[place[row]] += rate[row] / capacity[number]
+    return np.concatenate(([0.0], ends[:-1] - begin)), {n: own for n, own in links.items() if own[0].any()}
+
+
+def joined(
+    links: Mapping[int, Sequence[FloatArray]], figure: int, step: int, factor: float, how: Any
+) -> dict[str, list[int]]:
+    """A figure of every link that has it, with `step` intervals merged, as integer multiples of 1 / `factor`."""
+    return {
+        str(number): joined_row(own[figure], step, factor, how) for number, own in links.items() if figure < len(own)
+    }
+
+
+def joined_row(row: FloatArray, step: int, factor: float, how: Any) -> list[int]:
+    """One series, with `step` intervals merged; the last merged interval can have fewer."""
+    if step > 1:
+        padded = np.pad(row, (0, -len(row) % step), mode="edge")
+        row = how(padded.reshape(-1, step), axis=1)
+    whole: list[int] = np.rint(row * factor).astype(int).tolist()
+    return whole
+
+
+# -- The document of the runs.
 
 WHOLE_RUN = (
     *("sending_rate_bps", "ps_ingress_bytes", "communication_time_s", "aggregation_ratio"),

@@ -10,7 +10,7 @@ from rich.console import Console
 from inakit.experiments.cli.commands.place import place_and_print
 from inakit.experiments.run.scenario import FabricChoice
 from inakit.planner.core.files import load_jobs
-from inakit.planner.placement.policies import InaOptions
+from inakit.planner.placement import InaOptions
 from inakit.topo.errors import InputError
 
 QUEUE = """

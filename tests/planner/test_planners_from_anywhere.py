@@ -17,8 +17,7 @@ import pytest
 from planner_cases import first_is_server
 
 import inakit.planner.racks_in_turn
-from inakit.planner.new_planner import package_texts
-from inakit.planner.own_planners import GROUP, name_of
+from inakit.planner.own_planners import GROUP, name_of, package_texts
 from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find_method, find_own, find_scheduler
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import leaf_spine

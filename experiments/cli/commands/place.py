@@ -15,8 +15,7 @@ from inakit.experiments.cli.options import FabricOptions, Seed, split_names
 from inakit.experiments.run.console import Screen
 from inakit.experiments.run.scenario import FabricChoice
 from inakit.planner.core.files import save_jobs
-from inakit.planner.placement.policies import InaOptions, find_policy, place_queue
-from inakit.planner.placement.queue import PlacedJob, load_queue
+from inakit.planner.placement import InaOptions, PlacedJob, find_policy, load_queue, place_queue
 from inakit.topo.errors import InputError, writing
 from inakit.topo.files.quantities import parse_duration
 from inakit.topo.files.reader import write_csv

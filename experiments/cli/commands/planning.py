@@ -36,7 +36,7 @@ from inakit.experiments.run.planning import (
 from inakit.experiments.run.scenario import build_problem, jobs_text
 from inakit.planner.core.method import AFTERWARDS, Method, own_options
 from inakit.planner.install.ina_program import DataPlaneProgram, find_program
-from inakit.planner.new_planner import write_package, write_planner
+from inakit.planner.own_planners import write_package, write_planner
 from inakit.planner.prepared import Prepared
 from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find_method
 from inakit.topo.errors import InputError, lacking_import

@@ -23,8 +23,7 @@ from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.fault_entries import LinkFaults
-from inakit.planner.placement.policies import find_policy, place_queue
-from inakit.planner.placement.queue import QueuedJob
+from inakit.planner.placement import QueuedJob, find_policy, place_queue
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.traffic.measure.verdict import VALID, Verdict

@@ -16,7 +16,7 @@ from itertools import pairwise
 from math import exp, floor, inf
 
 from inakit.planner.core.slots import Inp, Resource, most_children, resource_bps
-from inakit.planner.methods.inart.rounding import InartRouting
+from inakit.planner.methods.inart.relaxation import InartRouting
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance, ways
 from inakit.topo.fabric.fabric import Fabric, Path
 

@@ -26,13 +26,16 @@ from inakit.planner.install.fault_entries import Flow, background_routes, flow_l
 from inakit.planner.methods.inart.annealing import Annealing, Choices
 from inakit.planner.methods.inart.relaxation import (
     BISECTIONS,
+    InartRouting,
     destination,
     first_splits,
     relax_whole,
+    round_apart,
+    round_off,
+    round_together,
     split_routes,
     with_shares,
 )
-from inakit.planner.methods.inart.rounding import InartRouting, round_apart, round_off, round_together
 from inakit.planner.solvers import proven
 from inakit.planner.trees.from_paths import plan_of_trees
 from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of

@@ -20,8 +20,7 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan, PlannedTree, split
 from inakit.planner.core.problem import Problem, require_equal_weights
 from inakit.planner.core.slots import Resource, assign_slots
-from inakit.planner.methods.inart.relaxation import first_splits, relax
-from inakit.planner.methods.inart.rounding import round_together
+from inakit.planner.methods.inart.relaxation import first_splits, relax, round_together
 from inakit.planner.methods.tree_packing import NEGLIGIBLE, Ground, TreeColumn, distinct_loads
 from inakit.planner.solvers import LinearProgram, proven
 from inakit.planner.trees.from_paths import HEURISTIC, numbered

@@ -19,8 +19,7 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem, require_equal_weights
 from inakit.planner.core.slots import Resource, is_link, resource_bps
 from inakit.planner.methods.inart.inart import Routed, finished
-from inakit.planner.methods.inart.relaxation import Relaxed, relax, split_model
-from inakit.planner.methods.inart.rounding import round_apart, round_off
+from inakit.planner.methods.inart.relaxation import Relaxed, relax, round_apart, round_off, split_model
 from inakit.planner.trees.summed_once import SplitTask, split_equally
 
 

@@ -25,16 +25,11 @@ from inakit.experiments.hardware.failures import (
     save_problem,
     single_failures,
 )
-from inakit.experiments.hardware.judge import (
-    PlannerResult,
-    Weathered,
-    program_reasons,
-    reasons_of,
-    weathered_of,
-)
 from inakit.experiments.hardware.site_file import Margins, Simulate, Site, Withstand, load_site, write_starter
 from inakit.experiments.hardware.validation import (
+    PlannerResult,
     Validation,
+    Weathered,
     Work,
     all_failures,
     emulate,
@@ -43,10 +38,13 @@ from inakit.experiments.hardware.validation import (
     one_validation,
     packed,
     plan_of,
+    program_reasons,
+    reasons_of,
     simulated,
     unpacked,
     unproven,
     validate_site,
+    weathered_of,
 )
 from inakit.experiments.run.scenario import FabricChoice
 from inakit.experiments.sweeps.trial import Finished, Trial

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from inakit.planner.placement.queue import QueuedJob
+from inakit.planner.placement import QueuedJob
 
 
 def queued(number: int, workers: int, *, arrival_s: float = 0.0, iterations: int = 10) -> QueuedJob:

@@ -22,8 +22,15 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.methods.inart.inart import InartOptions
 from inakit.planner.methods.inart.inart_forest import InartForestOptions
-from inakit.planner.methods.inart.relaxation import relax, relax_whole, split_model, split_routes
-from inakit.planner.methods.inart.rounding import Rounding, round_apart, round_together
+from inakit.planner.methods.inart.relaxation import (
+    Rounding,
+    relax,
+    relax_whole,
+    round_apart,
+    round_together,
+    split_model,
+    split_routes,
+)
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.summed_once import SplitTask, Way, split_equally, tree_of

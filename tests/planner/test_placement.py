@@ -13,17 +13,20 @@ from hypothesis import strategies as st
 from placement_cases import drawn_queue, queued
 
 from inakit.planner.core.problem import Problem
-from inakit.planner.placement.cluster import Block, Cluster
-from inakit.planner.placement.policies import (
+from inakit.planner.placement import (
     ALPHA,
     POLICIES,
+    Block,
+    Cluster,
     InaOptions,
+    PlacedJob,
+    QueuedJob,
     find_policy,
+    load_queue,
     place_mina,
     place_netpack,
     place_queue,
 )
-from inakit.planner.placement.queue import PlacedJob, QueuedJob, load_queue
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
