@@ -172,11 +172,13 @@ class ConvolutionalNet:
         features = Samples(pooled(outputs[-1]).reshape(len(samples), -1), samples.labels)
         loss, error = self.perceptron.backward(vector[self.shared :], features, gradient[self.shared :])
         layers, by_layers = (layers_of(self.shapes, each[: self.shared]) for each in (vector, gradient))
-        for layer, own, values, output in zip(*map(reversed, (layers, by_layers, inputs, outputs)), strict=True):
+        for number in reversed(range(len(layers))):
+            values, output, own = inputs[number], outputs[number], by_layers[number]
             error = unpooled(error, output).reshape(-1, output.shape[-1])
             own[:-1] = values.reshape(len(error), -1).T @ error
             own[-1] = error.sum(axis=0)
-            error = summed_up((error @ layer[:-1].T).reshape(values.shape))
+            if number:  # nobody needs the gradient by the pictures
+                error = summed_up((error @ layers[number][:-1].T).reshape(values.shape))
         return loss, gradient
 
 
@@ -204,7 +206,9 @@ def blocks(values: FloatArray) -> FloatArray:
 
 def pooled(values: FloatArray) -> FloatArray:
     """The maximum of every block of pixels, (samples, height / 2, width / 2, channels)."""
-    highest: FloatArray = blocks(values).max(axis=(2, 4))
+    upper, lower = np.moveaxis(blocks(values), 2, 0)
+    left, right = np.moveaxis(np.maximum(upper, lower), 3, 0)
+    highest: FloatArray = np.maximum(left, right)
     return highest
 
 

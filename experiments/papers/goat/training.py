@@ -497,10 +497,11 @@ def show(figure: str, found: Findings) -> Iterator[Part]:
     yield Picture(chart.panels(places, values))
 
 
-EPOCHS, QUICK_EPOCHS = 200, 40
+EPOCHS, QUICK_EPOCHS = 200, 10
 """The epochs of a training; the paper has 200 (section IV-B)."""
-REACHED = 0.7896
-"""The accuracy of Figure 6b, which GOAT reaches first after 802.4 s."""
+REACHED, QUICK_REACHED = 0.7896, 0.2
+"""The accuracy to which times are compared: that of Figure 6b, which GOAT reaches first after 802.4 s, and in the quick
+form one that its few epochs reach; a net that guesses has 0.1."""
 FILTERS = (8, 16)
 RECIPES = {"resnet18": 67, "resnet50": 157}
 """The units of the hidden layer with which the convolutional net has a thousandth of a model's parameters, or nearly:
@@ -535,21 +536,22 @@ def trainings(request: Request) -> Iterator[Trial]:
 def show_accuracy(found: Findings) -> Iterator[Part]:
     """Accuracy over time by model, and the claims about the times of ResNet-50."""
     by_model: dict[str, dict[str, AccuracyCurve]] = {}
+    target = QUICK_REACHED if found.request.quick else REACHED
     for trial in trainings(found.request):
         curve = AccuracyCurve.of(found.result(trial))
         by_model.setdefault(str(trial["model"]), {})[name_of(str(trial["scheme"]))] = curve
     for model, curves in by_model.items():
         reached = max(curves[GOAT].accuracy)
-        rows = {name: [curve.epoch_s, curve.time_to(REACHED), curve.time_to(reached)] for name, curve in curves.items()}
-        places = ("s per epoch", f"s to {REACHED:.1%}", f"s to {reached:.1%}")
+        rows = {name: [curve.epoch_s, curve.time_to(target), curve.time_to(reached)] for name, curve in curves.items()}
+        places = ("s per epoch", f"s to {target:.1%}", f"s to {reached:.1%}")
         yield value_table(f"GOAT, fig6: a net of {model}'s size, {TRAINED[1]} workers", "", places, rows)
     yield f"accuracy is that of digits, by a convolutional net; {FITTED}"
     curves = by_model[TRAINED[0]]
-    yield list(claims_of_accuracy(curves))
+    yield list(claims_of_accuracy(curves, target))
     yield Picture(over_time(found, model) for model, found in by_model.items())
 
 
-def claims_of_accuracy(curves: Mapping[str, AccuracyCurve]) -> Iterator[Statement]:
+def claims_of_accuracy(curves: Mapping[str, AccuracyCurve], target: float) -> Iterator[Statement]:
     """The claims about Figure 6b: the time of 200 epochs, and the time to the same accuracy relative to GOAT's."""
     for scheme, name in NAMES.items():
         if name in PAPERS:
@@ -557,12 +559,12 @@ def claims_of_accuracy(curves: Mapping[str, AccuracyCurve]) -> Iterator[Statemen
             yield LEDGER.judge(
                 f"fig6-{scheme.removesuffix('-krgs')}", EPOCHS * curve.ended_s[-1] / (len(curve.ended_s) - 1)
             )
-    faster = {name: curve.time_to(REACHED) / curves[GOAT].time_to(REACHED) for name, curve in curves.items()}
+    faster = {name: curve.time_to(target) / curves[GOAT].time_to(target) for name, curve in curves.items()}
     for scheme in ("esa", "atp", "geryon"):
         for claim in ("fig6-over", "exp1-over"):
             yield LEDGER.judge(f"{claim}-{scheme}", faster[name_of(scheme)])
     yield LEDGER.judge("intro-speedup", faster["ESA"])
-    yield LEDGER.judge("fig6-fastest", {name: [curves[name].time_to(REACHED)] for name in PAPERS})
+    yield LEDGER.judge("fig6-fastest", {name: [curves[name].time_to(target)] for name in PAPERS})
     ends = [curves[name].accuracy[-1] for name in PAPERS]
     yield LEDGER.judge("fig6-similar", ends)
 

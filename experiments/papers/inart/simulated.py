@@ -105,10 +105,9 @@ class InartFigure:
         """The quantity's value in a result."""
         return QUANTITIES[self.what][1](seen, point)
 
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """The settings in which the text's place is measured."""
-        return (self.at.setting, *self.readings)
+    def settings(self, request: Request) -> tuple[str, ...]:
+        """The settings in which the text's place is measured; a quick request has the text's only."""
+        return (self.at.setting, *(() if request.quick else self.readings))
 
     def points(self, setting: str, workers: Iterable[int]) -> list[FigurePoint]:
         """The figure's places in a setting; `workers` are the places of a figure that is not by model."""
@@ -187,7 +186,7 @@ def judged(figure: InartFigure, values: Estimates, request: Request) -> list[Sta
     ]
 
 
-SEEDS = (30, 5)
+SEEDS = (30, 3)
 WORKERS, QUICK_WORKERS = (10, 20, 30, 40, 50), (30, 40, 50)
 PROCESSES = 2
 
@@ -231,18 +230,18 @@ def workers_of(request: Request) -> Sequence[int]:
 
 def cells(figure: InartFigure, request: Request) -> list[Trial]:
     """The cells of the figure: the text's place in all its readings, and all places in both settings."""
-    at_text = [FigurePoint(setting, figure.at.workers) for setting in figure.settings]
+    at_text = [FigurePoint(setting, figure.at.workers) for setting in figure.settings(request)]
     everywhere = [
         point for setting in (HOMOGENEOUS, HETEROGENEOUS) for point in figure.points(setting, workers_of(request))
     ]
-    read = [cell_of(scheme, point) for point in at_text for scheme in (*compared(), ONE)]
+    read = [cell_of(scheme, point) for point in at_text for scheme in read_schemes(request)]
     return [*read, *(cell_of(scheme, point) for point in everywhere for scheme in compared())]
 
 
 def show(figure: InartFigure, found: Findings) -> Iterator[Part]:
     values, estimates = partial(value_of, figure, found), partial(estimate_of, figure, found)
-    for setting in figure.settings:
-        yield readings(figure, values, setting)
+    for setting in figure.settings(found.request):
+        yield readings(figure, values, setting, found.request)
     panels: list[Panel] = []
     for setting in (HOMOGENEOUS, HETEROGENEOUS):
         points = figure.points(setting, workers_of(found.request))
@@ -255,14 +254,19 @@ def show(figure: InartFigure, found: Findings) -> Iterator[Part]:
     yield Picture(panels)
 
 
-def readings(figure: InartFigure, values: Values, setting: str) -> Table:
+def read_schemes(request: Request) -> tuple[str, ...]:
+    """The schemes at the text's place. `inart` takes longest and no claim needs it: a quick request is without it."""
+    return compared() if request.quick else (*compared(), ONE)
+
+
+def readings(figure: InartFigure, values: Values, setting: str, request: Request) -> Table:
     """A table of every reading of a scheme beside the paper's value, and of InArt over ATP under several readings."""
     point = FigurePoint(setting, figure.at.workers, figure.at.model)
     paper = figure.paper
     rows: list[tuple[str, float | None, float]] = [
-        (scheme, paper.get(PRINTED_AS.get(scheme, scheme)), values(scheme, point)) for scheme in (*compared(), ONE)
+        (scheme, paper.get(PRINTED_AS.get(scheme, scheme)), values(scheme, point)) for scheme in read_schemes(request)
     ]
-    for scheme, other in RATIOS:
+    for scheme, other in [pair for pair in RATIOS if pair[0] in read_schemes(request)]:
         rows.append((f"{scheme} / {other}", paper[INART] / paper[ATP], values(scheme, point) / values(other, point)))
     title = f"InArt, Figure {figure.name[3:]}, {setting}, {point.workers} workers, {point.model} ({figure.unit})"
     return beside_paper(title, rows, heading="scheme")
