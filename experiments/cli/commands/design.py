@@ -24,8 +24,8 @@ from inakit.planner.core.files import load_jobs, load_plan
 from inakit.planner.core.method import Design, Options
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.atro import atro, several_jobs
-from inakit.planner.methods.atro.clusters import load_cluster
 from inakit.planner.methods.atro.rewiring import Step, rewire
+from inakit.planner.methods.atro.several_jobs import load_cluster
 from inakit.planner.methods.atro.switch_cluster import SwitchCluster, most_workers_bound
 from inakit.planner.prepared import prepare, with_headroom
 from inakit.topo.errors import InputError

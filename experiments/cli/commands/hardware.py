@@ -112,7 +112,7 @@ def diff(plan: PlanFolder, held: Held, program: Program = "ina") -> None:
 
     Exit code 1 if a switch differs.
     """
-    from inakit.experiments.hardware.compare import compare, print_differences, sources_of  # noqa: PLC0415, an extra
+    from inakit.experiments.hardware.handover import compare, print_differences, sources_of  # noqa: PLC0415, an extra
 
     (problem, made), used = load_plan_folder(plan), find_program(program)
     names = [each.switch for each in entries(problem, used.fitted(made)).switches]

@@ -23,8 +23,7 @@ from inakit.experiments.report import write
 from inakit.experiments.report import write as page
 from inakit.experiments.report.document import IterationView, PlannerView
 from inakit.experiments.report.gather import busy_s, circuits_of, document_of, joined_row, step_of
-from inakit.experiments.report.trace import trace_of
-from inakit.experiments.report.write import report_beside, write_report
+from inakit.experiments.report.write import report_beside, trace_of, write_report
 from inakit.topo.errors import InputError
 from inakit.topo.kit import this_kit
 

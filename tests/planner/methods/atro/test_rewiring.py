@@ -10,9 +10,8 @@ from test_several_jobs import device, jobs
 
 from inakit.planner.core.check import check
 from inakit.planner.core.method import Design
-from inakit.planner.methods.atro.clusters import Cluster
 from inakit.planner.methods.atro.rewiring import Step, circuits_of, rewire
-from inakit.planner.methods.atro.several_jobs import design
+from inakit.planner.methods.atro.several_jobs import Cluster, design
 from inakit.topo.fabric.circuits import circuit
 
 CLUSTER = Cluster(

@@ -15,8 +15,16 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import SolverOptions
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.atro import several_jobs
-from inakit.planner.methods.atro.clusters import Cluster, Device, Gate, load_cluster
-from inakit.planner.methods.atro.several_jobs import Demand, Wiring, design, fabric_of
+from inakit.planner.methods.atro.several_jobs import (
+    Cluster,
+    Demand,
+    Device,
+    Gate,
+    Wiring,
+    design,
+    fabric_of,
+    load_cluster,
+)
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import FabricError, InputError, SolverError
 from inakit.topo.fabric.fabric import Chip, Fabric, Switch, contiguous_pipelines
