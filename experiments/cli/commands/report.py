@@ -29,7 +29,7 @@ def report(paths: Paths, output: Output = None, results: Results = RESULTS) -> N
     if any(is_study(path) for path in paths):
         if len(paths) > 1:
             raise InputError(f"{len(paths)} studies or runs at once: give one study alone, or several runs to compare")
-        from inakit.experiments.study.study_report import report_study  # noqa: PLC0415, only studies need an extra
+        from inakit.experiments.study.commands import report_study  # noqa: PLC0415, only studies need an extra
 
         written = report_study(paths[0], results, output)
     elif len(paths) > 1 or output is not None:

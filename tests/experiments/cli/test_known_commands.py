@@ -120,9 +120,7 @@ def test_a_command_names_the_extra_that_it_lacks_in_a_line(arguments: str, extra
 
 def test_only_what_needs_an_extra_lacks_it() -> None:
     """Every module of experiments/ is loaded without extras but those that read and write what extras are for."""
-    kept = (
-        "hardware.handover", "study.commands", "study.parquet_files", "study.study_report",
-    )  # fmt: skip
+    kept = ("hardware.handover", "study.commands")
     names = [".".join(path.with_suffix("").parts) for path in sorted(experiments_files())]
     lines = (
         "from importlib import import_module",
