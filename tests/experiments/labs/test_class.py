@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import csv
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,12 @@ import psutil
 import pytest
 from tiers import long_unless
 
-from inakit.experiments.labs.registry import COURSE, TEACHER
+from inakit.experiments.labs.grading.formats import csv_text, text_of
+from inakit.experiments.labs.grading.grade import ClassRequest, Request, grade, grade_class
+from inakit.experiments.labs.grading.lab import Finding, Grade, Graded, Lab
+from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
 from inakit.experiments.labs.sandbox.confinement import landlock_version
+from inakit.topo.errors import RunError, SolverError
 
 needs_landlock = pytest.mark.skipif(not landlock_version(), reason="needs Landlock: the class is graded as here")
 HONEST = (TEACHER / "6-plan" / "solutions" / "planner.py").read_text()
@@ -224,3 +230,149 @@ def test_a_machine_that_cannot_confine_does_not_grade(kernel: str, tmp_path: Pat
     assert done.returncode != 0
     assert "this machine cannot confine" in table.decode()
     assert b"10" not in table
+
+
+# -- what the grader fails at, and what it goes on with
+
+
+def lab_of(check: Any, lab: str = "6-plan") -> Lab:
+    """A lab with one item."""
+    return replace(LABS[lab], items=(replace(LABS[lab].items[0], check=check),))
+
+
+def request_of(folder: Path, lab: Lab, per_student: bool = False) -> ClassRequest:
+    return ClassRequest(lab, COURSE / lab.name, folder / "handed", "s", per_student, folder / "t.csv", folder / "r", 1)
+
+
+def no_solution(_: object) -> None:
+    raise SolverError("HiGHS stopped with 'Not Set'")
+
+
+def fault(_: object) -> None:
+    raise KeyError("a fault of ours")
+
+
+def death(_: object) -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@needs_landlock
+@pytest.mark.parametrize(("check", "why"), [(no_solution, "HiGHS stopped with 'Not Set'"), (fault, "KeyError")])
+def test_a_fault_of_the_grader_is_no_points(check: Any, why: str, tmp_path: Path) -> None:
+    write(tmp_path / "handed" / "ann", HONEST)
+    found = grade(Request(lab_of(check), COURSE / "6-plan", tmp_path / "handed" / "ann"))
+    assert f"the grader failed: {why}" in found.failed
+    assert "0 of" not in text_of(found)
+    with pytest.raises(RunError, match="the grader failed for 1 of 1, the first 'ann'"):
+        list(grade_class(request_of(tmp_path, lab_of(check))))
+    (row,) = csv.DictReader((tmp_path / "t.csv").read_text().splitlines())
+    assert (row["points"], row["paths"]) == ("", "")
+    assert why in row["problem"]
+
+
+def test_a_grader_that_dies_costs_nobody_else(tmp_path: Path) -> None:
+    for name in ("ann", "bob"):
+        write(tmp_path / "handed" / name, HONEST)
+    with pytest.raises(RunError, match="the grader failed for 2 of 2, the first 'ann': the grader failed: its process"):
+        list(grade_class(request_of(tmp_path, lab_of(death))))
+    assert len((tmp_path / "t.csv").read_text().splitlines()) == 3
+
+
+def full_points(request: Request, *_: object) -> Grade:
+    GRADED.append(request.submission.name)
+    return Grade(request.lab.name, tuple(Graded(each, each.points) for each in request.lab.items))
+
+
+GRADED: list[str] = []
+
+
+def test_a_class_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inakit.experiments.labs.grading.grade.grade_apart", full_points)
+    GRADED.clear()
+    for name in ("ann", "bob", "cid"):
+        write(tmp_path / "handed" / name, HONEST)
+    request = request_of(tmp_path, LABS["6-plan"])
+    lines = grade_class(request)
+    assert next(lines).startswith("ann")
+    assert len(request.table.read_text().splitlines()) >= 2
+    lines.close()  # type: ignore[attr-defined]
+    begun = list(GRADED)
+    so_far = tmp_path / "t.csv.so-far"
+    so_far.write_text(so_far.read_text() + '{"cut off')
+    (tmp_path / "handed" / "ann" / "planner.py").write_text(HONEST + "# handed in again\n")
+    assert [line.split()[0] for line in grade_class(request)] == ["ann", "bob", "cid", "wrote"]
+    assert "ann" in GRADED[len(begun) :]
+    assert len(request.table.read_text().splitlines()) == 4
+    assert not so_far.exists()
+    once = len(GRADED)
+    list(grade_class(replace(request, seed="another")))
+    assert len(GRADED) == once + 3
+
+
+SLEEPY = (
+    (TEACHER / "4-loss" / "solutions" / "worker.py").read_text()
+    + """
+import time
+Honest = Worker
+class Worker(Honest):
+    def receive(self, packet):
+        time.sleep(0.5)
+        return Honest.receive(self, packet)
+"""
+)
+
+
+@needs_landlock
+def test_many_slow_answers_end_an_item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answer comes in time, all together do not."""
+    monkeypatch.setattr("inakit.experiments.labs.grading.grade.ITEM_S", 2.0)
+    (tmp_path / "worker.py").write_text(SLEEPY)
+    items = tuple(each for each in LABS["4-loss"].items if each.name == "patience")
+    found = grade(Request(replace(LABS["4-loss"], items=items), COURSE / "4-loss", tmp_path))
+    assert found.graded[0].finding is not None
+    assert "longer" in found.graded[0].finding.cause
+
+
+MEASURED = {path.name: path.read_text() for path in (TEACHER / "7-measure" / "solutions").iterdir() if path.is_file()}
+
+
+@needs_landlock
+def test_tables_of_old_macs_and_strange_answers(tmp_path: Path) -> None:
+    """Lab 7: each of a class has one of its files changed; the first two changes are honest."""
+    results, answers = MEASURED["results.csv"], MEASURED["answers.yml"]
+    changes = {
+        "mac": ("results.csv", results.replace("\n", "\r"), "55"),
+        "windows": ("results.csv", results.replace("\n", "\r\n"), "55"),
+        "long field": ("results.csv", results + "x" * 200_000 + ",1,1,1\n", None),
+        **{
+            word: ("answers.yml", f"{answers}more: {word}\n", "30")
+            for word in ('!!int ""', "!!bool maybe", "!!timestamp soon", "&a [*a]")
+        },
+        "hex giant": ("answers.yml", answers.replace("student: ", "student: 0x" + "F" * 3000 + " # "), "30"),
+        "surrogate": ("answers.yml", answers.replace("student: ", 'student: "\\ud800" # '), "30"),
+    }
+    for name, (file, text, _) in changes.items():
+        folder = tmp_path / "handed" / name
+        folder.mkdir(parents=True)
+        for other, right in (MEASURED | {file: text}).items():
+            (folder / other).write_bytes(right.encode())
+    items = ("table", "intervals", "crossover", "report")
+    done, table, _ = graded_on("this", tmp_path / "handed", "t", "7-measure", items)
+    assert done.returncode == 0, done.stderr
+    rows = {row["student"]: row for row in csv.DictReader(table.decode().splitlines())}
+    assert set(rows) == set(changes)
+    assert rows["mac"]["points"] == rows["windows"]["points"] == "45"
+    assert all(float(row["points"]) < 45 for name, row in rows.items() if name not in ("mac", "windows"))
+
+
+# -- what is shown
+
+
+def test_what_is_shown_is_not_obeyed() -> None:
+    item = LABS["2-sum"].items[0]
+    escapes = "\x1b[2J100 of 100\r\x9b\u202e"
+    finding = Finding(f"{escapes}\nlab 2-sum: 100 of 100 points", (escapes,), trace=(escapes, "::error::"))
+    text = text_of(Grade("2-sum", (Graded(item, 0, finding),), notes=(escapes,)))
+    assert all(each.isprintable() for each in text.splitlines())
+    assert not any(line.startswith("lab 2-sum: 100") for line in text.splitlines())
+    assert csv_text([["=1+1", "-1", "+1", "@x", "\uff1d1", "a=1", "1"]]) == "'=1+1,'-1,'+1,'@x,'\uff1d1,a=1,1\n"
