@@ -138,7 +138,6 @@ class Block:
 
     @property
     def racks(self) -> tuple[Block, ...]:
-        """The racks of the block."""
         return tuple(rack for part in self.parts for rack in part.racks) if self.parts else (self,)
 
 
@@ -192,11 +191,9 @@ class Cluster:
         return np.array(list(self.fabric.capacities_bps.values()))
 
     def free_hosts(self, block: Block) -> list[str]:
-        """The free hosts of a block."""
         return [host for host in block.hosts if host in self.free]
 
     def take(self, hosts: Iterable[str]) -> None:
-        """Give hosts to a job."""
         self.free -= set(hosts)
 
     def give_back(self, hosts: Iterable[str]) -> None:
@@ -247,7 +244,6 @@ class JobTree:
 
     @cached_property
     def order(self) -> list[str]:
-        """The switches, each before its next hop."""
         depth: dict[str, int] = {self.server: 0}
 
         def depth_of(node: str) -> int:
@@ -516,7 +512,6 @@ class Simulation:
         self.now = 0.0
 
     def run(self, queue: Sequence[QueuedJob]) -> list[PlacedJob]:
-        """All jobs of the queue, placed and done."""
         coming = deque(sorted(queue, key=lambda job: job.arrival_s))
         waiting: deque[QueuedJob] = deque()
         while coming or waiting or self.running:
@@ -567,7 +562,6 @@ class Simulation:
         )
 
     def settle(self) -> None:
-        """Assign INA, and set all rates."""
         if not self.policy.statistical:
             grant(self.running, self.options.quota)
         if self.running:

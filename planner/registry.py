@@ -44,13 +44,11 @@ class Line:
 
     @cached_property
     def method(self) -> Method[Any]:
-        """The planning method."""
         options = imported(self.function, self.options) if self.options else Options
         return Method(self.summary, options, imported(self.function))
 
     @cached_property
     def scheduler(self) -> Scheduler:
-        """The scheduler."""
         made: Scheduler = imported("p4inc_aoi.schedulers:Scheduler")(self.summary, imported(self.function))
         return made
 

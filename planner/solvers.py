@@ -302,7 +302,6 @@ class Solution:
 
     @property
     def found(self) -> bool:
-        """Whether there are values to use."""
         return self.status in (OPTIMAL, FEASIBLE)
 
 

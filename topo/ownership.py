@@ -38,7 +38,6 @@ def watch() -> None:
 
 
 def note(event: str, arguments: tuple[Any, ...]) -> None:
-    """Note the path that an audit event is about to create."""
     if event == "open":
         path, _, flags = arguments
         new = isinstance(flags, int) and flags & os.O_CREAT

@@ -255,7 +255,6 @@ class Picture:
         return labels.left_out
 
     def box_of(self, node: str) -> tuple[Point, Point]:
-        """Two opposite corners of a node's drawing."""
         x, y = self.layout.positions[node]
         if node in self.fabric.host_names:
             return (x - HOST_RADIUS, y - HOST_RADIUS), (x + HOST_RADIUS, y + HOST_RADIUS)
@@ -393,7 +392,6 @@ def dash_of(tree: int) -> Literal["-", "--", ":"]:
 
 
 def job_names(numbers: Sequence[int]) -> str:
-    """The jobs of a host, shortened to the room."""
     if len(numbers) > MOST_JOBS:
         return f"{len(numbers)} jobs"
     return f"job {','.join(map(str, numbers))}" if numbers else ""

@@ -191,7 +191,6 @@ class Differences:
 
     @staticmethod
     def of(first: Outcome, second: Outcome) -> Differences:
-        """The differences between two runs of a plan."""
         one, other = link_bytes(first.monitor), link_bytes(second.monitor)
         used = {link for link in (*one, *other) if one.get(link) or other.get(link)}
         return Differences(
@@ -394,7 +393,6 @@ class Summary:
 
     @staticmethod
     def of(found: Sequence[Compared]) -> Summary:
-        """Summarise the combinations that were tried."""
         counted = [one for one in found if one.counts]
         differences = [one.differences for one in counted if one.differences]
         all_of = {each.name: [abs(one.figures[each.name]) for one in differences] for each in QUANTITIES}

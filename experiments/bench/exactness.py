@@ -203,7 +203,6 @@ class Scale:
 
     @property
     def options(self) -> ReliableOptions:
-        """The closed loop's options."""
         shortest, longest = self.timeouts
         worker = WorkerOptions(min_timeout_s=shortest, first_timeout_s=longest)
         return ReliableOptions(worker, stall_s=STALL_S, tick_s=self.tick_s)
@@ -398,7 +397,6 @@ def told(tried: Tried) -> str:
 
 
 def print_matrix(found: Sequence[Tried], console: Console, program: DataPlaneProgram) -> None:
-    """Print the matrix, and the number of its cells that are exact."""
     exact, carried = sum(each.exact for each in found), sum(each.fragments for each in found)
     console.print(matrix_table(found))
     console.print(

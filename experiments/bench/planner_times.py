@@ -274,7 +274,6 @@ class PlansOverTime:
 
 
 def plans_over_time(case: SeveralTasks, seed: int) -> PlansOverTime:
-    """Plan one problem by every planner with each time limit."""
     problem = case.problem(seed)
     made = {name: [plan_within(name, problem, limit_s) for limit_s in LIMITS_S] for name in OVER_TIME}
     worths = {name: tuple(worth_bps(problem, each) for each in plans) for name, plans in made.items()}

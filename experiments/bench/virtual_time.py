@@ -167,12 +167,10 @@ class Simulated:
 
     @property
     def fabric(self) -> Fabric:
-        """The fabric."""
         return self.speed.problem.fabric
 
     @property
     def workers(self) -> int:
-        """The number of workers of all jobs."""
         return sum(len(job.workers) for job in self.speed.problem.jobs)
 
 

@@ -68,7 +68,6 @@ class Use:
 
     @property
     def most(self) -> float:
-        """The greater share of the two."""
         return max(self.endpoint, self.switches)
 
 

@@ -267,7 +267,6 @@ def write_curve(curve: Curve[T], found: Sequence[T], folder: Path) -> list[Path]
 
 
 def draw_curve(curve: Curve[T], found: Sequence[T]) -> Figure:
-    """Draw the curve's panels over the number of switches."""
     by_name = {quantity.name: quantity for quantity in curve.quantities}
     switches = [by_name["switches"].value(one) for one in found]
     figure = Figure(figsize=(3 * len(curve.panels), 3), layout="constrained")
@@ -298,7 +297,6 @@ class Verified:
 
     @property
     def verdicts(self) -> Counter[str]:
-        """The number of trials by verdict."""
         return Counter(trial.verdict for trial in self.trials)
 
     @property
@@ -309,7 +307,6 @@ class Verified:
         return len(self.trials) - self.verdicts[VALID] <= len(self.trials) // RUNS_PER_MISS
 
     def reasons(self) -> Counter[str]:
-        """The number of trials by kind of reason."""
         return Counter(kind for trial in self.trials for kind in {without_names(reason) for reason in trial.reasons})
 
 

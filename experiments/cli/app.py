@@ -135,7 +135,6 @@ def refuse_empty(command: Any, arguments: list[str]) -> None:
 
 
 def parameters(command: Any) -> list[Any]:
-    """The arguments and options of a command or a group."""
     found: list[Any] = (command.loaded() if isinstance(command, LazyCommand) else command).params
     return found
 

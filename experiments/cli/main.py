@@ -33,6 +33,5 @@ def main() -> None:
 
 
 def stop(line: str) -> None:
-    """Print the reason and exit."""
     print(f"inakit: {line}", file=sys.stderr)
     raise SystemExit(FAILED) from None

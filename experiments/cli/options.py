@@ -256,7 +256,6 @@ class RunOptions:
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The slot policies by name."""
         return split_names(self.policy)
 
 

@@ -102,7 +102,6 @@ class PresetRun:
     headroom: str = AFTERWARDS
 
     def emulation(self, preset: Preset, model: str) -> Emulation:
-        """The emulation of one model of the preset."""
         return Emulation(
             preset.problem(self.fabric, model, self.seed),
             preset.planners if self.planners is None else self.planners,

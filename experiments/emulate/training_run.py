@@ -313,7 +313,6 @@ def slow_computing(measured: Measured, compute_s: float) -> Iterator[str]:
 
 
 def training_figures(curve: Curve, history: History, alone: References) -> Training:
-    """The figures of the training, for the record."""
     return Training(
         epochs=[asdict(epoch) for epoch in curve.epochs],
         loss=curve.loss.tolist(),

@@ -45,7 +45,6 @@ class Failure:
 
     @property
     def name(self) -> str:
-        """The name of the switch, or both ends of the link."""
         return "-".join(self.nodes)
 
     @property
@@ -277,13 +276,11 @@ def kept_plan(folder: Path, planner: str, key: str) -> tuple[Plan, str] | None:
 
 @lru_cache(maxsize=2)
 def load_problem(folder: Path) -> Problem:
-    """Load the network and its jobs."""
     return Problem(load_yaml(folder / FABRIC), load_jobs(folder / JOBS), FRAGMENT)
 
 
 @lru_cache(maxsize=8)
 def load_planned(folder: Path, planner: str) -> Plan:
-    """Load the plan of a planner without failures."""
     return load_plan(plan_file(folder, planner))
 
 

@@ -66,7 +66,6 @@ class Resources:
 
     @property
     def amounts(self) -> dict[str, Amount]:
-        """The program's resources by name."""
         return {
             "stages": self.stages,
             "SRAM blocks": self.sram_blocks,
@@ -252,7 +251,6 @@ class ChipFit:
 
     @property
     def fits(self) -> bool:
-        """Whether no limit is exceeded."""
         return not self.reasons
 
     @property
@@ -313,7 +311,6 @@ def used_slots(plan: Plan, chips: dict[str, Chip]) -> Iterator[UsedLimit]:
 
 
 def print_fit(console: Console, found: Iterable[ChipFit]) -> None:
-    """Print a table for each chip, and whether the plan fits it."""
     for fit in found:
         title = f"{fit.chip.name} in {fit.switches} switch{'es' * (fit.switches > 1)}"
         table = Table(*names("most needed"), "at", *figures("needed", "has", "share"), title=title)

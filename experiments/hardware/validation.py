@@ -142,7 +142,6 @@ class PlannerResult:
 
     @property
     def worst(self) -> tuple[Weathered, ...]:
-        """The failures, the worst first."""
         return tuple(sorted(self.weathered, key=lambda each: each.severity(self.rates_bps)))
 
 
@@ -336,7 +335,6 @@ class Validation:
 
     @property
     def holding(self) -> list[str]:
-        """The planners with whose plans the site holds."""
         return [planner for planner, reasons in self.reasons.items() if not reasons]
 
     @property
@@ -377,7 +375,6 @@ class Work:
 
     @property
     def problem_files(self) -> tuple[Path, Path]:
-        """The network and its jobs."""
         return self.folder / FABRIC, self.folder / JOBS
 
     def asked(self, planner: str) -> dict[str, Any]:
@@ -416,7 +413,6 @@ def hashes_of(*files: Path) -> dict[str, str]:
 
 
 def folder_of(site: Site, results: Path) -> Path:
-    """The folder of a site's plans, verdict and page."""
     return results / FOLDER / site.name
 
 
@@ -477,7 +473,6 @@ def unproven(result: PlannerResult) -> list[str]:
 
 
 def all_failures(work: Work, planner: str) -> tuple[Weathered, ...]:
-    """The effect of every single failure on a planner's plan."""
     failures = single_failures(work.site.problem.fabric, work.site.withstand)
     trials = [work.trial(withstand, planner, failure, failure.kind) for failure in failures]
     found = work.run(trials, f"{name_of(planner)}: single failures") if trials else {}
@@ -523,7 +518,6 @@ def why_not_emulated(site: Site) -> str | None:
 
 
 def row_of(finished: Finished) -> Mapping[str, Any]:
-    """The row of a run, or its error."""
     return finished.row if finished.row is not None else {"error": finished.error}
 
 
@@ -617,7 +611,6 @@ def planner_document(result: PlannerResult) -> dict[str, Any]:
 
 
 def document_of(found: Validation) -> Document:
-    """The document of the page."""
     return Document(f"Site {found.site.name}", made_by(), site=verdict_document(found))
 
 

@@ -97,7 +97,6 @@ class Capture:
 
     @property
     def ended(self) -> bool:
-        """Whether tcpdump has ended."""
         return self.process.poll() is not None
 
     def stop(self) -> Counts:

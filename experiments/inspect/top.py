@@ -107,7 +107,6 @@ class Sampler:
         self._exits.close()
 
     def sample(self) -> Sample:
-        """Read all counters."""
         return Sample(
             at_s=time.monotonic(),
             interfaces=interfaces(),
@@ -234,7 +233,6 @@ def link_lines(links: tuple[LinkRate, ...], width: int) -> list[Text]:
 
 
 def link_name(link: LinkRate) -> str:
-    """The sender and the receiver of a link."""
     return f"{link.sender} → {link.receiver}"
 
 

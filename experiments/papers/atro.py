@@ -193,7 +193,6 @@ def fig3(found: Findings) -> Iterator[Part]:
 
 
 def times(points: Mapping[str, Estimate], line: str) -> Estimate:
-    """ATRO's rate over that of a line, at one place."""
     return points[line].map(lambda rate: points[ATRO].value / rate)
 
 

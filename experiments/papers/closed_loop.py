@@ -157,7 +157,6 @@ def show(networks: Callable[[Request], Sequence[str]], found: Findings) -> Itera
 
 
 def spread(draws: Sequence[float]) -> tuple[str, str]:
-    """The mean of the draws, and their range."""
     return f"{fmean(draws):.3f}", f"{min(draws):.3f} to {max(draws):.3f}"
 
 

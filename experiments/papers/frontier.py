@@ -136,7 +136,6 @@ def cells(request: Request) -> list[Trial]:
 
 
 def trial(network: str, method: str) -> Trial:
-    """The trial of a planner, or of a bound, on a network."""
     return {"network": network, "method": method}
 
 
@@ -150,7 +149,6 @@ class Row:
 
     @property
     def ranked(self) -> dict[str, float]:
-        """The planners' rates, the best first."""
         planners = ((name, rate) for name, rate in self.per_cent.items() if name not in BOUNDS)
         return dict(sorted(planners, key=lambda item: -item[1]))
 
@@ -161,7 +159,6 @@ class Row:
 
 
 def rows_of(found: Findings) -> list[Row]:
-    """A row for each network."""
     rows = []
     for network in networks_of(found.request):
         results = {name: found.result(trial(network, name)) for name in (*BOUNDS, *methods_on(network))}

@@ -112,7 +112,6 @@ def run(console: Console, request: Request) -> str:
 
 
 def solved(network: SharedFabric, options: SolverOptions) -> dict[str, Solved]:
-    """The results of the three methods on an instance."""
     started = time.process_time()
     rounded, _ = relax_and_round(network, options)
     after_rounding = time.process_time() - started
@@ -135,13 +134,11 @@ def proven_of(outcome: SolverOutcome) -> str:
 
 
 def totalled(network: SharedFabric, hops: Sequence[NextHops], seconds: float, proven: str) -> Solved:
-    """Routes with their totals."""
     fair, shared = total_rates(network, hops)
     return Solved(fair / 1e9, shared / 1e9, seconds, proven)
 
 
 def table(name: str, ways: Mapping[str, Solved]) -> Table:
-    """A row for each method, and the published totals."""
     rows = Table("way", "fair (Gbit/s)", "max-min (Gbit/s)", "processor s", "", title=f"INARouting, {name}")
     for way, found in ways.items():
         figures = (f"{found.fair_gbps:.2f}", f"{found.max_min_gbps:.2f}", f"{found.seconds:.2f}")
@@ -152,7 +149,6 @@ def table(name: str, ways: Mapping[str, Solved]) -> Table:
 
 
 def claims(name: str, ways: Mapping[str, Solved]) -> list[Statement]:
-    """The statements that have to hold for an instance."""
     published, best = PUBLISHED_GBPS[name]["INARouting-Relax"], ways[REROUTED]
     said = [is_above(f"{name}: at least INARouting-Relax's {published:g}", best.max_min_gbps, published - 0.01)]
     if name == INSTANCES[0]:

@@ -71,7 +71,6 @@ class DrawnFabric:
 
     @cached_property
     def number_of(self) -> Mapping[str, int]:
-        """The number of every node."""
         return {name: number for number, name in enumerate(self.fabric.tiers)}
 
     @cached_property
@@ -106,7 +105,6 @@ class DrawnFabric:
 
     @cached_property
     def view(self) -> FabricView:
-        """The drawing as data."""
         layout = NodePositions(self.fabric)
         return FabricView(
             self.fabric.name,
@@ -254,7 +252,6 @@ def iterations_of(table: Table, numbers: Mapping[str, int]) -> list[IterationVie
 
 
 def events_of(interferences: Iterable[InterferenceRecord]) -> Iterator[EventView]:
-    """The events of all interferences."""
     for each in interferences:
         yield from (EventView(**moment.as_json()) for moment in each.moments)
 
@@ -489,7 +486,6 @@ def place_of(drawn: DrawnFabric, fabrics: list[DrawnFabric]) -> int:
 
 
 def job_view(job: Any, drawn: DrawnFabric) -> JobView:
-    """The view of a job, with its hosts as numbers."""
     return JobView(
         number=job.number,
         workers=[drawn.number_of[host] for host in job.workers],
@@ -513,7 +509,6 @@ def figures_of(entry: PlannerRecord) -> Iterator[Figure]:
 
 
 def trees_of(drawn: DrawnFabric, plan: Plan | None) -> Iterator[TreeView]:
-    """Yield the trees of a plan; nothing without a plan."""
     for planned in () if plan is None else plan.trees:
         tree = planned.tree
         links = (link for branch in tree.branches for link in branch.links)

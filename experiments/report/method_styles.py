@@ -141,7 +141,6 @@ def known_style(name: str) -> Style | None:
 
 
 def colors(styles: Mapping[str, Style]) -> set[str]:
-    """The colours of all styles."""
     return {style.color for style in styles.values()}
 
 

@@ -69,7 +69,6 @@ def named(kind: str, name: str, process: int, thread: int = 0) -> Event:
 
 
 def span(name: str, from_s: float, until_s: float, **told: Any) -> Event:
-    """An event with a duration."""
     return {"ph": "X", "name": name, "ts": from_s * US_PER_S, "dur": (until_s - from_s) * US_PER_S, "args": told}
 
 
@@ -104,7 +103,6 @@ def slot_events(planner: PlannerView, fabric: FabricView) -> Iterator[tuple[str,
 
 
 def counter(name: str, starts_s: Sequence[float], values: Sequence[float]) -> Iterator[tuple[str, Event]]:
-    """Yield a value over time, at its changes only."""
     before: float | None = None
     for at_s, value in zip(starts_s, values, strict=True):
         if value != before:
@@ -113,7 +111,6 @@ def counter(name: str, starts_s: Sequence[float], values: Sequence[float]) -> It
 
 
 def circuit_events(planner: PlannerView) -> Iterator[tuple[str, Event]]:
-    """Yield the dark and the lit spans of each circuit."""
     for each in planner.circuits:
         if each.lit_s > each.from_s:
             yield each.name, span("dark", each.from_s, each.lit_s)

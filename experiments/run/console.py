@@ -136,7 +136,6 @@ def rows_of(table: Table) -> Iterator[RenderableType]:
 
 
 def plain(cell: str) -> str:
-    """A cell without its markup."""
     return Text.from_markup(cell).plain
 
 

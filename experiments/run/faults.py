@@ -124,7 +124,6 @@ class Timed:
         self.halt()
 
     def next_due(self, loop: ClosedLoop) -> float:
-        """The time at which it begins or ends, up to rounding."""
         due = self.span.begin if self.started is None else self.span.end if self.stopped is None else None
         return inf if due is None else due.next_due(loop)
 
@@ -205,7 +204,6 @@ class OtherTraffic(Interference):
         return min((each.next_due(loop) for each in self.timed), default=inf)
 
     def in_time(self) -> Iterator[tuple[Flow, Span]]:
-        """Yield each background flow with its time."""
         yield from zip(self.background, chain(self.spans, repeat(ALWAYS)), strict=False)
 
     def frames(self) -> Iterator[RepeatedFrames]:
@@ -248,11 +246,9 @@ class SlowWorkers(Interference):
         return Excuses(hosts=workers_of(scene.prepared.problem), rates=True)
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """The layout with the slow workers' rates."""
         return with_shares(layout, self.stragglers.shares(layout.problem)), ports
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
-        """Each worker's share of its planned rate."""
         _ = monitor
         shares = self.stragglers.shares(self.scene.prepared.problem)
         said = f"workers send at {min(shares.values()):.0%} to {max(shares.values()):.0%} of their planned rates"
@@ -318,7 +314,6 @@ class Event:
 
     @property
     def name(self) -> str:
-        """The kind and the nodes."""
         return f"{self.kind} {'-'.join(self.nodes)}"
 
     def __str__(self) -> str:
@@ -357,7 +352,6 @@ class Failures(Interference):
             own.check(all_work=True)
 
     def begin(self, scene: Scene) -> None:
-        """Initialise the state of a run before it begins."""
         self.scene, self.pending, self.happened_at_s = scene, list(self.events), []
         self.ports: FaultyPorts
         self.beside: Beside

@@ -116,7 +116,6 @@ class LinkRecord(Record):
 
     @property
     def shares(self) -> dict[str, float]:
-        """The shares that the line sets."""
         given = {"drop": self.drop, "reorder": self.reorder, "duplicate": self.duplicate}
         return {name: share for name, share in given.items() if share is not None}
 
@@ -233,7 +232,6 @@ class Names:
         return name
 
     def job_index(self, place: Place, number: int) -> int:
-        """The index of the job with this number."""
         numbers = [job.number for job in self.problem.jobs]
         if number not in numbers:
             raise self.file.error(place, f"{number}: expected one of {', '.join(map(str, numbers))}")

@@ -56,7 +56,6 @@ class Observed:
 
     @property
     def fragments_record(self) -> Fragments:
-        """The parts of the fragments' times, for the record."""
         return Fragments(every=self.every, **self.fragments.as_json())
 
     def write(self, folder: RunFolder, planner: str) -> None:

@@ -199,7 +199,6 @@ def roles(problem: Problem) -> dict[str, str]:
 
 
 def jobs_of(problem: Problem) -> dict[str, list[int]]:
-    """The numbers of each host's jobs."""
     found: dict[str, list[int]] = {}
     for job in problem.jobs:
         for host in dict.fromkeys((*job.workers, *job.servers)):
@@ -250,7 +249,6 @@ def chip_cost(prepared: Prepared, planner: str, *, seed: int = 0, headroom: str 
 
 
 def chips_of(fabric: Fabric) -> dict[str, int]:
-    """The number of INA switches with each chip, by the chip's name."""
     found: dict[str, int] = {}
     for switch in fabric.switches:
         if switch.ina and switch.chip is not None:

@@ -57,7 +57,6 @@ FIGURES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "most"}
 
 
 def observed_tables(record: RunRecord) -> Iterator[NamedTable]:
-    """Yield the tables of the observed runs of a completed record."""
     over_time = {name: entry.links_over_time for name, entry in record.planners.items() if entry.links_over_time}
     if over_time:
         yield NamedTable(links_table(over_time))

@@ -308,11 +308,9 @@ class RunRecord(Part):
 
     @property
     def kit(self) -> Kit:
-        """The kit that made the record."""
         return Kit(self.versions["inakit"] or "", Source(self.source.commit, self.source.changed))
 
     def finish(self, verdict: str, reasons: Iterable[str] = ()) -> None:
-        """Close the record with its verdict."""
         self.verdict, self.reasons, self.finished = verdict, list(reasons), now()
 
     def repeatable(self) -> dict[str, Any]:
@@ -424,7 +422,6 @@ def program_version(program: str, flag: str) -> str | None:
 
 
 def machine() -> MachineState:
-    """The state of this machine."""
     return MachineState(
         processors=psutil.cpu_count(),
         memory_bytes=psutil.virtual_memory().total,

@@ -127,7 +127,6 @@ def send_reliably(
 def send_replayed(
     run: Run, network: LiveNetwork, progress: Report, _: Interfering | None, controller: Controller | None
 ) -> Measured:
-    """Replay the gradients from pcap files at the planned rates."""
     assert controller is None
     return run_replay(
         network.hosts,

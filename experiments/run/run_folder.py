@@ -187,7 +187,6 @@ class ReadFolder:
 
     @cached_property
     def described(self) -> Fabric:
-        """The fabric that the record describes."""
         return fabric_of(validate(ParsedFile(self.path / RECORD, YAML, self.record.fabric.description), FabricRecord))
 
     def problem(self, planner: str) -> Problem:

@@ -99,7 +99,6 @@ def draw_workers(axes: Axes, times: FloatArray, observed: Observed) -> None:
 
 
 def legend(axes: Axes) -> None:
-    """Put the legend beside the axes."""
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small", frameon=False)
 
 

@@ -301,7 +301,6 @@ def groups(shown: Shown, counted: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def differences(shown: Shown, counted: Sequence[Row], against: str) -> Iterator[dict[str, Any]]:
-    """Yield every paired difference."""
     keys = [key for key in shown.groups if key != "planner"]
     for each in differences_of(counted, shown.groups, shown.figures, against):
         names = [name(key, value) for key, value in zip(keys, each.names, strict=True)]

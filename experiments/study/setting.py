@@ -80,7 +80,6 @@ class Setting(Record):
 
     @property
     def fabric_choice(self) -> FabricChoice:
-        """The fabric, as the command line chooses one."""
         return FabricChoice(
             self.fabric,
             capacity=self.capacity,

@@ -63,7 +63,6 @@ def measure_setting(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def emulation_of(setting: Setting) -> Emulation:
-    """The setting as an emulation of one planner."""
     problem = setting.problem
     return Emulation(
         problem,

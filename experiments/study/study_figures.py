@@ -121,7 +121,6 @@ def canvas(panels: Sequence[Panel], width: float) -> Canvas:
 
 
 def thin(axes: Axes) -> None:
-    """Reduce text, lines and markers to a column's size."""
     axes.title.set_fontsize(7)
     for label in axes.get_xticklabels():
         label.set_fontsize(6.5)
@@ -129,7 +128,6 @@ def thin(axes: Axes) -> None:
 
 
 def thin_lines(artists: Iterable[Artist]) -> None:
-    """Make the lines and markers among the artists thinner."""
     for artist in artists:
         if isinstance(artist, Line2D):
             artist.set_linewidth(THINNER * artist.get_linewidth())

@@ -74,7 +74,6 @@ class Group:
 
     @property
     def runs(self) -> int:
-        """The number of runs."""
         return len(self.mean.draws)
 
 
@@ -311,7 +310,6 @@ def write_latex(path: Path, sheets: Sequence[Sheet]) -> None:
 
 
 def latex(sheet: Sheet) -> str:
-    """A sheet as a LaTeX table."""
     columns = "l" * sheet.names + "r" * (len(sheet.headings) - sheet.names)
     lines = [
         r"\begin{table}",
@@ -329,12 +327,10 @@ def latex(sheet: Sheet) -> str:
 
 
 def line(cells: Sequence[str]) -> str:
-    """A line of a LaTeX table."""
     return " & ".join(map(escaped, cells)) + r" \\"
 
 
 def escaped(text: str) -> str:
-    """Escape a text for LaTeX."""
     return "".join(LATEX.get(letter, letter) for letter in text)
 
 

@@ -45,7 +45,6 @@ def rows_of(trials: Sequence[Trial], found: Mapping[str, Finished]) -> list[dict
 
 
 def occasion_of(finished: Finished) -> dict[str, Any]:
-    """The duration, machine and time of a run."""
     return {"run": finished.key, "duration_s": finished.seconds, "machine": finished.host, "ended": finished.ended}
 
 

@@ -82,7 +82,6 @@ class Kept:
     folder: Path
 
     def path(self, key: str) -> Path:
-        """The file of a trial's result."""
         return self.folder / key[:2] / f"{key}.json"
 
     def get(self, key: str) -> Finished | None:
@@ -126,7 +125,6 @@ class Claim:
 
     @property
     def result(self) -> Finished:
-        """The result, kept before or by this claim."""
         assert self.finished is not None
         return self.finished
 
@@ -243,5 +241,4 @@ def told_in_a_line(failure: Exception) -> str:
 
 
 def now() -> str:
-    """The time now (UTC)."""
     return datetime.now(UTC).isoformat(timespec="seconds")

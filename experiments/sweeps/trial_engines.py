@@ -78,7 +78,6 @@ class Dask:
 
     @property
     def width(self) -> int:
-        """The number of threads of all workers."""
         return max(1, sum(map(int, self.client.nthreads().values())))
 
     @property
@@ -109,7 +108,6 @@ class Submitit:
         return (UncompletedJobError,)
 
     def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
-        """Yield the results of the trials, as their jobs end."""
         from submitit.helpers import as_completed  # noqa: PLC0415
 
         shares = [list(trials[first :: self.width]) for first in range(min(self.width, len(trials)))]

@@ -83,7 +83,6 @@ class EmulatedWorld:
 
     @property
     def target(self) -> Target:
-        """The switch target."""
         return TARGETS[self.name]
 
     def node_class(self) -> Callable[..., Any]:

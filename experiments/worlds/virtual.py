@@ -140,7 +140,6 @@ class VirtualReplayer:
         return SourcesOfPcaps(self.network, recordings)
 
     def sent_bytes(self, host: HostPort) -> int:
-        """The bytes that the host has sent over its link."""
         return int(self.network.engine.links["sent_bytes"][self.network.uplink(host.name)])
 
 
@@ -154,18 +153,15 @@ class SourcesOfPcaps:
         self.sources: list[Source] = []
 
     def go(self) -> None:
-        """Start all senders."""
         for host, pcap, rate_fps in self.recordings:
             frames, lengths = frames_of_pcap(pcap)
             link, limits = self.network.uplink(host.name), {"room": SEND_BUFFER_FRAMES, "count": len(frames)}
             self.sources.append(Source(self.network.engine, link, frames, lengths, rate_fps=rate_fps, **limits))
 
     def over(self) -> bool:
-        """Whether all frames have been sent."""
         return not any(source.left for source in self.sources)
 
     def end(self) -> None:
-        """Stop all senders."""
         for source in self.sources:
             source.stop()
 
@@ -224,7 +220,6 @@ class CountedNetwork(Watched):
         return cls(network.hosts, network.switches, ports, peers, network=network)
 
     def links(self) -> dict[str, InterfaceCounters]:
-        """The counters of every port."""
         return self.network.interfaces()
 
     def snapshot(self) -> Snapshot:
@@ -387,7 +382,6 @@ class LiveVirtualNetwork:
         self.network.set_link(a, b, up=up)
 
     def interfaces(self) -> dict[str, InterfaceCounters]:
-        """The counters of every port."""
         return {name: counters(self.engine.links, number) for name, number in self.own_links()}
 
     def queue_drops(self) -> dict[str, int]:
@@ -469,7 +463,6 @@ class LiveVirtualNetwork:
             self.engine.run(until - self.skipped_ps)
 
     def is_quiet(self) -> bool:
-        """Whether the inbox is empty."""
         return self.engine.is_inbox_empty
 
     def pass_ticks(self, tick_s: float, due: float) -> FloatArray:

@@ -454,7 +454,6 @@ def check_ranks(job: Job, collective: Collective) -> None:
 
 
 def check_pairs(collective: Collective) -> None:
-    """Check rule connection."""
     known = range(len(collective.ranks))
     pairs = Counter((connection.source, connection.destination) for connection in collective.connections)
     for (source, destination), count in pairs.items():
@@ -468,7 +467,6 @@ def check_pairs(collective: Collective) -> None:
 
 
 def check_connection(fabric: Fabric, collective: Collective, connection: Connection) -> None:
-    """Check the rate and the path of a connection."""
     what = f"connection {connection.source}->{connection.destination}"
     if not (isfinite(connection.rate_bps) and connection.rate_bps > 0):
         raise broken_by("rate", collective, what, f"{connection.rate_bps:g} bit/s is not a rate to send at")

@@ -16,7 +16,6 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def sums_by_key(amounts: Iterable[tuple[Key, float]]) -> dict[Key, float]:
-    """The sum of the amounts of each key."""
     sums: dict[Key, float] = defaultdict(float)
     for key, amount in amounts:
         sums[key] += amount

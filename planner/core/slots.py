@@ -21,7 +21,6 @@ Resource = DirectedLink | str | Inp
 
 
 def is_link(resource: Resource) -> TypeGuard[DirectedLink]:
-    """Whether a resource is a link."""
     return isinstance(resource, tuple) and isinstance(resource[1], str)
 
 
@@ -98,7 +97,6 @@ def assign_slots(
 
 
 def slots_of(fabric: Fabric, switch: str) -> int:
-    """The number of slots of each pipeline of a switch."""
     return fabric.switch_by_name[switch].slots_per_pipeline
 
 

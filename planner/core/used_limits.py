@@ -31,12 +31,10 @@ class UsedLimit:
 
     @property
     def share(self) -> float:
-        """The used fraction of the limit."""
         return self.used / self.limit
 
     @property
     def binds(self) -> bool:
-        """Whether the limit is fully used."""
         return self.share >= 1 - ROUNDING
 
 

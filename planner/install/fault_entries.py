@@ -66,7 +66,6 @@ def with_faults(fabric: Fabric, installed: Entries, faults: Faults, seed: int = 
 
 
 def switch_faults(fabric: Fabric, installed: SwitchEntries, faults: Faults, seed: int) -> SwitchEntries:
-    """One switch's entries with those of the faults at its ports."""
     name = installed.switch
     peers = {fabric.port_numbers[name, peer]: peer for peer in fabric.neighbors[name]}
     arriving = {port: faults.get((peer, name), LinkFaults()) for port, peer in peers.items()}
@@ -177,5 +176,4 @@ def with_background(problem: Problem, installed: Entries, routes: Routes) -> Ent
 
 
 def flow_links(problem: Problem, routes: Routes, flow: Flow) -> tuple[DirectedLink, ...]:
-    """The directed links of a flow on these routes."""
     return tuple(pairwise(unicast_path(problem.fabric, flow.source, flow.destination, routes)))

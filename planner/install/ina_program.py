@@ -125,7 +125,6 @@ class DataPlaneProgram:
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The slot policies of the program."""
         return tuple(name for name in POLICIES if name not in self.refused)
 
     def unfit_for(self, chip: Chip) -> str | None:
@@ -146,7 +145,6 @@ class DataPlaneProgram:
         return plan if fitted.trees == plan.trees else fitted
 
     def fitted_tree(self, job: int, tree: AggregationTree) -> AggregationTree:
-        """A job's tree for this program."""
         self.check_policy(tree.policy, f"job {job}, tree {tree.number}")
         whole = tree.whole_children or (not self.sums_parts and policy_of(tree.policy).shared)
         fitted = replace(tree, whole_children=whole, workers_counted=self.counts_workers)

@@ -188,7 +188,6 @@ def rings_of(group: RankGroup, size: int) -> Scheme:
 
 
 def halving_doubling(group: RankGroup) -> Scheme:
-    """Halving, then doubling."""
     return exchanged_halves(group.ranks) if group.ranks.bit_count() == 1 else skipping(group.ranks)
 
 
@@ -551,7 +550,6 @@ Orders = dict[int, list[str]]
 
 
 def plan_best_order(makes: Sequence[Make], name: str, ways: RankMapping, problem: Problem, options: Options) -> Plan:
-    """The plan with the best order of ranks that is found."""
     draw = random.Random(options.seed)
     orders = {job.number: by_rack(problem.fabric, job, options.seed) for job in problem.jobs}
 

@@ -330,7 +330,6 @@ def plan(problem: Problem, options: ForestOptions) -> Plan:
 
 
 def plan_any(problem: Problem, options: Options) -> Plan:
-    """The plan of any number of trees for each task."""
     known = {field.name: getattr(options, field.name) for field in fields(Options)}
     return replace(plan(problem, ForestOptions(**known, trees=0)), method="forest-any")
 

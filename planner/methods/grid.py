@@ -67,7 +67,6 @@ def grid_tree(fabric: Fabric, task: SplitTask, options: GridOptions) -> Aggregat
 
 
 def place(way: Way) -> str:
-    """The place where a way's flow is summed."""
     return way.inp[0] if way.inp else PS
 
 

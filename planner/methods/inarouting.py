@@ -110,7 +110,6 @@ def shared_fabric(problem: Problem) -> SharedFabric:
 
 
 def path_from(task: SplitTask, hops: NextHops, node: str) -> Path:
-    """The way of the next hops from a node to the task's PS."""
     path = [node]
     while path[-1] != task.server:
         path.append(hops[path[-1]])

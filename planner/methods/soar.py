@@ -83,7 +83,6 @@ class ReductionTree:
 
     @cached_property
     def order(self) -> list[int]:
-        """All switches, each after its parent."""
         found = np.flatnonzero(self.parent == DESTINATION).tolist()
         for switch in found:  # the list grows in the loop
             found += self.children[switch]

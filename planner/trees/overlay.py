@@ -181,5 +181,4 @@ def single_task(method: str, problem: Problem) -> Job:
 
 
 def aggregating(fabric: Fabric) -> list[str]:
-    """The names of all INA switches."""
     return [switch.name for switch in fabric.switches if switch.ina]

@@ -66,7 +66,6 @@ def with_scale(fabric: Fabric, factor: float) -> Fabric:
 
 
 def with_delay(fabric: Fabric, delay_s: float) -> Fabric:
-    """Every link with the same propagation delay."""
     return with_links(fabric, lambda _: {"delay_s": delay_s})
 
 

@@ -101,7 +101,6 @@ def find_chip(name: str) -> Chip:
 
 @cache
 def profile(name: str) -> Chip:
-    """A profile of the kit."""
     return load_chip(PROFILES[name])
 
 
@@ -283,7 +282,6 @@ def document_of(fabric: Fabric) -> dict[str, Any]:
 
 
 def switch_document(switch: Switch) -> dict[str, Any]:
-    """The switch as a part of a fabric file."""
     document = {
         "tier": switch.tier,
         "pipelines": [list(ports) for ports in switch.pipelines],
@@ -300,7 +298,6 @@ def switch_document(switch: Switch) -> dict[str, Any]:
 
 
 def link_document(link: Link) -> dict[str, Any]:
-    """The link as a part of a fabric file, without default values."""
     document: dict[str, Any] = {
         "a": link.a,
         "b": link.b,

@@ -135,12 +135,10 @@ def declared_nodes(root: ElementTree.Element) -> set[str]:
 
 
 def local_name(element: ElementTree.Element) -> str:
-    """The name of an element without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
 def described(element: ElementTree.Element) -> str:
-    """A node or an edge as error messages call it."""
     if local_name(element) == "node":
         return f"node '{element.get('id', '')}'"
     return f"edge '{element.get('source', '')}'-'{element.get('target', '')}'"
@@ -190,7 +188,6 @@ def links_of_hosts(record: FabricRecord) -> dict[str, list[LinkRecord]]:
 
 
 def moved_to(cards: dict[str, str], link: LinkRecord) -> LinkRecord:
-    """The link with the host replaced by its card."""
     changed: dict[str, str | int] = {}
     for end, port in (("a", link.a_port), ("b", link.b_port)):
         host = getattr(link, end)
@@ -200,7 +197,6 @@ def moved_to(cards: dict[str, str], link: LinkRecord) -> LinkRecord:
 
 
 def capacities(host: str, link: LinkRecord) -> tuple[float, float]:
-    """The capacities of a host's link, from the host and to it."""
     back = link.capacity if link.capacity_back is None else link.capacity_back
     return (link.capacity, back) if link.a == host else (back, link.capacity)
 

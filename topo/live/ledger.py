@@ -126,7 +126,6 @@ def remove_run(folder: Path) -> None:
 
 
 def interface_names() -> set[str]:
-    """The interfaces of the root namespace."""
     return {name for _, name in socket.if_nameindex()}
 
 
@@ -250,7 +249,6 @@ class GracePeriods:
                 self.changed = True
 
     def relax(self) -> None:
-        """Restore ordinary grace periods."""
         if self.changed:
             self.setting.write_text("0")
             self.changed = False
@@ -319,7 +317,6 @@ class RunningNetwork:
 
     @property
     def up(self) -> bool:
-        """Whether the network still runs."""
         folder = ROOT / self.id
         return (folder / FILE).exists() and owner_lives(folder)
 

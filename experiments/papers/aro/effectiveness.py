@@ -242,7 +242,6 @@ def readings_charts(request: Request) -> list[Chart]:
 
 
 def readings(found: Findings) -> Iterator[Part]:
-    """The throughput and the ratios by both readings."""
     charts = readings_charts(found.request)
     yield from map(found.table, charts)
     yield from ratios(found, charts)

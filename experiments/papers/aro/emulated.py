@@ -169,7 +169,6 @@ def run_trial(trial: Trial, switch: str, results: Path) -> Result:
 def by_packets(
     figure: str, charts: Callable[[Request], Sequence[Chart]], show: Callable[[Findings], Iterator[Part]]
 ) -> ByPackets:
-    """A simulated figure by packets."""
     kinds = {"": "", CLOSED: "results return, "}
     return ByPackets("aro", f"{figure}-emulated", run_trial, charts, (5, 1), kinds, show, verdict=verdict)
 

@@ -161,7 +161,6 @@ def pruned(name: str, problem: Problem, ask: Ask) -> Found:
 
 
 def literal(name: str, problem: Problem, ask: Ask) -> Found:
-    """The rates of the published model's plan."""
     options = AcceleratedOptions(
         ask.seed, time_limit_s=ask.time_limit_s, levels=ask.levels, alpha=ask.alpha, model=PRINTED
     )
@@ -238,7 +237,6 @@ def measure(trial: Trial) -> Result:
 
 
 def asked(trial: Trial) -> tuple[AroSetting, Ask]:
-    """The setting and the parameters of a trial."""
     setting = AroSetting(**{key: trial[key] for key in AroSetting.__dataclass_fields__})  # type: ignore[arg-type]
     return setting, Ask(**{key: trial[key] for key in Ask.__dataclass_fields__ if key in trial})  # type: ignore[arg-type]
 
@@ -256,7 +254,6 @@ QUICK_LIMIT_S = 10.0
 
 
 def points(settings: Mapping[Any, AroSetting]) -> dict[Place, Trial]:
-    """Places with the keys of their settings."""
     return {place: asdict(setting) for place, setting in settings.items()}
 
 

@@ -190,12 +190,10 @@ class Ledger:
         return [own[name].judge(found, places) for name, found in named.items() if name in own]
 
     def of_figure(self, figure: str) -> dict[str, Claim]:
-        """The claims that a figure of the kit judges."""
         return {name: claim for name, claim in self.claims.items() if claim.figure == figure}
 
     @property
     def figures(self) -> set[str]:
-        """The figures of the kit that judge claims."""
         return {claim.figure for claim in self.claims.values() if claim.figure}
 
     @property
@@ -230,12 +228,10 @@ def read_ledger(paper: str) -> Ledger:
 
 
 def ledgers() -> Iterator[Ledger]:
-    """All papers' ledgers, by name."""
     return (read_ledger(path.stem) for path in sorted(FOLDER.glob("*.yml")))
 
 
 def state_of(judged: Statement) -> str:
-    """The state that a judged claim has now."""
     return REPRODUCED if judged.holds else DIFFERS
 
 

@@ -56,7 +56,6 @@ class Panel:
     styles: Mapping[str, Style] = field(default_factory=dict)
 
     def style(self, name: str) -> Style:
-        """The style of one of the panel's lines."""
         return self.styles.get(name) or style_of(name)
 
 
@@ -265,7 +264,6 @@ LEGEND_ROW_INCHES = 0.2
 
 
 def draw_panel(panel: Panel, axes: Axes) -> None:
-    """Draw a panel on its axes, with labels, title and grid."""
     axes.set_xscale("log" if "x" in panel.log else "linear")
     axes.set_yscale("log" if "y" in panel.log else "linear")
     KINDS[panel.kind](panel, axes)

@@ -301,7 +301,6 @@ class RateRow:
 
     @property
     def ratio(self) -> float:
-        """The measured rate over the planned one."""
         return self.measured_bps / self.planned_bps
 
     @property
@@ -347,7 +346,6 @@ def panel(rows: Sequence[RateRow]) -> Panel:
 
 
 def table_of(rows: Sequence[RateRow]) -> NamedTable:
-    """A row for each plan on each network."""
     columns = [*names("network", "planner"), *figures("planned", "measured", "ratio")]
     table = Table(*columns, "sums", "verdict", title="sending rate (kbit/s)", box=SIMPLE_HEAD)
     for row in rows:
@@ -425,7 +423,6 @@ class ByPackets:
 
 
 def of_kind(chart: Chart, prefix: str) -> Chart:
-    """The chart of the quantity with a prefix."""
     return replace(chart, quantity=replace(chart.quantity, key=prefix + chart.quantity.key))
 
 

@@ -110,7 +110,6 @@ LISTED = Path(__file__).parents[1] / "figures.csv"
 
 
 def read_figures() -> dict[str, dict[str, Figure]]:
-    """The listed figures, by paper and name."""
     found: dict[str, dict[str, Figure]] = {}
     with LISTED.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):

@@ -92,7 +92,6 @@ class Statement:
 
 
 def mean(point: Point) -> float:
-    """The value of a point."""
     return point.value if isinstance(point, Estimate) else float(point)
 
 
@@ -146,7 +145,6 @@ def is_above(says: str, value: Point, least: float) -> Statement:
 
 
 def of_number(says: str, value: Point, holds: bool, paper: str) -> Statement:
-    """A statement about one number."""
     low, high = (value.low, value.high) if isinstance(value, Estimate) else (None, None)
     interval = None if low is None or high is None else (low, high)
     ours = number(mean(value)) + (f" [{number(interval[0])}, {number(interval[1])}]" if interval else "")

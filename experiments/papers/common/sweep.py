@@ -63,7 +63,6 @@ def row_of(measure: Callable[[Trial], Result], added: Iterable[str], trial: Tria
 
 
 def counts(finished: Finished | None) -> bool:
-    """Whether a trial has a valid result."""
     return finished is not None and finished.row is not None and finished.row.get("verdict", VALID) == VALID
 
 
@@ -87,7 +86,6 @@ def code_of(measure: Callable[..., object]) -> str:
 
 
 def own_code(trial: Trial) -> list[str]:
-    """The code of the user-defined planners that a trial names."""
     return [OWN[value].sha256 for value in trial.values() if isinstance(value, str) and value in OWN]
 
 

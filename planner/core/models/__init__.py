@@ -40,7 +40,6 @@ class Model:
 
     @property
     def parameters(self) -> int:
-        """The total number of parameters."""
         return sum(layer.parameters for layer in self.layers)
 
     @property

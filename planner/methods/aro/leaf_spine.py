@@ -96,7 +96,6 @@ class LeafSpine:
 
     @cached_property
     def most_aggregating(self) -> int:
-        """The number of INA spines behind all gates."""
         return sum(len(spines.aggregating) for spines in self.gates.values())
 
     def fits(self, t: float) -> SpineChoice | None:

@@ -186,11 +186,9 @@ class Routing:
     overloaded: tuple[str, ...] = ()
 
     def only(self, i: int) -> Routing:
-        """The routing of task i alone."""
         return Routing((self.pieces[i],), (self.results[i],))
 
     def with_task(self, i: int, alone: Routing) -> Routing:
-        """The routing with another one of task i alone."""
         (pieces,), (results,) = alone.pieces, alone.results
         return Routing(
             (*self.pieces[:i], pieces, *self.pieces[i + 1 :]), (*self.results[:i], results, *self.results[i + 1 :])

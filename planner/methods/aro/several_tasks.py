@@ -361,7 +361,6 @@ class BoxSearch:
         return (self.deadline - monotonic()) / 2
 
     def consider(self, plan: Incumbent) -> None:
-        """Make a plan the incumbent if its rates are worth more."""
         if plan.value > self.incumbent.value:
             self.incumbent = plan
 
@@ -406,12 +405,10 @@ class BoxSearch:
 
 
 def is_up_to(rates: Rates, others: Rates) -> bool:
-    """Whether no rate exceeds its counterpart."""
     return all(less <= more * (1 + ROUNDING) for less, more in zip(rates, others, strict=True))
 
 
 def routing_of(net: ReducedNetwork, trees: Sequence[AggregationTree]) -> Routing:
-    """The routing of a tree for each task."""
     pieces = []
     for graph, tree in zip(net.graphs, trees, strict=True):
         above = {link: n for link, n in flow_counts([tree]).items() if link[0] not in graph.task.job.workers}
@@ -442,7 +439,6 @@ PATIENCE = 4
 def plan_of(
     problem: Problem, net: ReducedNetwork, routing: Routing, rates: Rates, outcome: SolverOutcome, window: int
 ) -> Plan:
-    """The plan of a routing with these rates of its tasks."""
     keys = [graph.task.key for graph in net.graphs]
     paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
     for graph, pieces in zip(net.graphs, routing.pieces, strict=True):

@@ -126,7 +126,6 @@ class TaskGraph(LinksByNode):
 
     @cached_property
     def inner_links(self) -> list[DirectedLink]:
-        """The links other than the workers' own."""
         access = set(self.access)
         return [link for link in self.links if link not in access]
 
@@ -157,7 +156,6 @@ class TaskGraph(LinksByNode):
         return {z: rates[z] for z in self.aggregating if z in rates}
 
     def used(self, flows: Mapping[DirectedLink, int]) -> set[Inp]:
-        """The INPs that flows enter."""
         return {inp for inp, entering in self.inps.items() if any(flows[link] for link in entering)}
 
     def sums_of(self, inp: Inp, flows: int) -> int:

@@ -66,7 +66,6 @@ class Device:
 
     @property
     def children(self) -> int:
-        """The maximum number of flows that a slot sums."""
         return slot_bits(self.switch)
 
     @property
@@ -310,13 +309,11 @@ class Program:
         return floor(self.cluster.link_bps(*ends) * self.demand.parts / self.rate_bps * (1 + ROUNDING))
 
     def received(self, k: Task, g: Gate) -> Any:
-        """The flows of a task that enter a gate."""
         workers = [w for (c, at), w in self.w.items() if at == g and k.job in c]
         servers = [h for (s, at), h in self.h.items() if at == g and k.job in self.demand.jobs_of[s]]
         return pulp.lpSum([*workers, *servers, *(self.y[k, f, g] for f in self.others(g))])
 
     def others(self, g: Gate) -> list[Gate]:
-        """The gates of other switches."""
         return [f for f in self.cluster.gates if f.switch != g.switch]
 
     def place_hosts(self) -> None:
