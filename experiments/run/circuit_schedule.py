@@ -81,12 +81,12 @@ class Course:
 
     def label_rates(self, slot: Slot) -> dict[tuple[int, ...], float]:
         """The rates in a slot (bit/s) of all labels whose branches lead to another unit, by (job, tree, label)."""
-        switches, trees = self.problem.fabric.switch_by_name, self.trees
+        units, trees = self.scheduling.center.index.keys(), self.trees
         return {
             (planned.job, planned.tree.number, branch.label): slot.rates_bps.get(planned.job, 0.0) / trees[planned.job]
             for planned in self.plan.trees
             for branch in planned.tree.branches
-            if any(set(link) <= switches.keys() for link in branch.links)
+            if any(set(link) <= units for link in branch.links)
         }
 
     def check(self, failure: Failure | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -290,21 +290,48 @@ def units(
 
 @dataclass(frozen=True)
 class Pool:
-    """The number of servers of a unit, and the capacity of each server's link."""
+    """A unit's servers, and the capacity of each server's link.
+
+    With `spines` it is a pod, in which the unit's own switch is at the egress: its `leaves` with their part of the
+    servers have a link of `uplink_bps` to each spine, and a spine has one of `egress_bps` to the egress.
+    """
 
     servers: int
     capacity_bps: float
+    leaves: int = 1
+    spines: int = 0
+    uplink_bps: float = 0.0
+    egress_bps: float = 0.0
+
+    def tiers(self, unit: str) -> dict[str, int]:
+        """The names and tiers of its switches, the unit's own last."""
+        if not self.spines:
+            return {unit: 1}
+        inside = dict.fromkeys(numbered(f"{unit}l", self.leaves), 1) | dict.fromkeys(
+            numbered(f"{unit}s", self.spines), 2
+        )
+        return inside | {unit: 3}
+
+    def cables(self, unit: str) -> Iterator[Cable]:
+        """Its links inside."""
+        leaves = numbered(f"{unit}l", self.leaves) if self.spines else [unit]
+        for number, host in enumerate(numbered(f"{unit}h", self.servers)):
+            yield Cable(host, leaves[number * len(leaves) // self.servers], self.capacity_bps)
+        for spine in numbered(f"{unit}s", self.spines):
+            yield from (Cable(leaf, spine, self.uplink_bps) for leaf in leaves)
+            yield Cable(spine, unit, self.egress_bps)
 
 
 def joined_units(name: str, pools: Mapping[str, Pool], pairs: Iterable[tuple[str, str]], port_bps: float) -> Fabric:
-    """Units by name, with their servers `<unit>h1`, ..., and an optical link for each pair."""
-    inside = [
-        Cable(f"{unit}h{n}", unit, pool.capacity_bps)
-        for unit, pool in pools.items()
-        for n in range(1, pool.servers + 1)
-    ]
+    """Units by name, with their servers `<unit>h1`, ..., and an optical link for each pair.
+
+    A pod's leaves are `<unit>l1`, ..., its spines `<unit>s1`, ....
+    """
+    inside = [cable for unit, pool in pools.items() for cable in pool.cables(unit)]
     circuits = [Cable(a, b, port_bps) for a, b in pairs]
-    fabric = wire(name, [cable.a for cable in inside], dict.fromkeys(pools, 1), inside + circuits)
+    hosts = [host for unit, pool in pools.items() for host in numbered(f"{unit}h", pool.servers)]
+    tiers = {switch: tier for unit, pool in pools.items() for switch, tier in pool.tiers(unit).items()}
+    fabric = wire(name, hosts, tiers, inside + circuits)
     return replace(fabric, links=tuple(replace(link, optical=link.a in pools) for link in fabric.links))
 
 

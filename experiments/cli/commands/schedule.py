@@ -235,6 +235,7 @@ center:
   #   optical_ports: ports to the switch of circuits, each of port_bps
   #   switch_bps: what the switch carries from and to its servers, up and down together
   #   inc_jobs: jobs for which the switch can sum at a time; aggregator_slots (512): they share these equally
+  # A pod has leaves: 4, spines: 2, and uplink_bps: 40.0e+9 from each leaf to each spine; null: they never limit.
   units:
 {units}
   port_bps: 40.0e+9           # a connection between two units, in each direction

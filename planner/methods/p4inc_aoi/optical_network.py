@@ -7,10 +7,11 @@ and stay the same while circuits and rates change.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import combinations
+from math import lcm
 
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree
@@ -42,6 +43,7 @@ def scaled(scheduling: Scheduling, schedule: Schedule, factor: float) -> tuple[S
             unit,
             switch_bps=unit.switch_bps * factor,
             nic_bps=None if unit.nic_bps is None else unit.nic_bps * factor,
+            uplink_bps=None if unit.uplink_bps is None else unit.uplink_bps * factor,
         )
         for unit in center.units
     )
@@ -61,18 +63,28 @@ def with_a_host_for_each_gpu(scheduling: Scheduling) -> Scheduling:
     """The problem with servers of one GPU, in units with fewer servers than a job has workers and a PS there.
 
     On a host, a job has one worker or its PS. Rates that were scheduled stay within the parts of the servers' links. A
-    unit has one more server for PSs on standby, which no schedule counts.
+    unit has one more server for PSs on standby, which no schedule counts; a pod one on each leaf, with uplinks for it.
+    Raises `InputError` for such a pod whose servers have several GPUs.
     """
     center = scheduling.center
     most = {
         unit.name: max(job.workers.get(unit.name, 0) + (job.server == unit.name) for job in scheduling.jobs)
         for unit in center.units
     }
-    units = tuple(
-        replace(unit, servers=unit.places + 1, gpus=1) if most[unit.name] > unit.servers else unit
-        for unit in center.units
-    )
+    units = tuple(one_gpu_each(unit) if most[unit.name] > unit.servers else unit for unit in center.units)
     return replace(scheduling, center=replace(center, units=units))
+
+
+def one_gpu_each(unit: Unit) -> Unit:
+    """The unit with a server for each GPU, and for PSs on standby."""
+    servers = unit.places + max(1, unit.leaves)
+    if unit.uplink_bps is None:
+        return replace(unit, servers=servers, gpus=1)
+    if unit.gpus > 1:
+        raise InputError(
+            f"unit '{unit.name}': by packets a job has one worker on a host; give the pod a server for each GPU"
+        )
+    return replace(unit, servers=servers, uplink_bps=unit.uplink_bps * servers / unit.servers)
 
 
 def fabric_of(center: DataCenter) -> Fabric:
@@ -80,9 +92,22 @@ def fabric_of(center: DataCenter) -> Fabric:
 
     Where servers' links do not limit, every link has the bandwidth of its switch (Eq. 5).
     """
-    pools = {unit.name: Pool(unit.servers, unit.nic_bps or unit.switch_bps) for unit in center.units}
+    pools = {unit.name: pool_of(center, unit) for unit in center.units}
     fabric = joined_units(f"aoi-{len(pools)}", pools, combinations(pools, 2), center.port_bps)
-    return with_switches(fabric, lambda switch: {"aggregator_slots": center.unit(switch.name).aggregator_slots})
+    units = units_of(center)
+    return with_switches(fabric, lambda switch: {"aggregator_slots": units[switch.name].aggregator_slots})
+
+
+def pool_of(center: DataCenter, unit: Unit) -> Pool:
+    """A unit's servers and switches. The spines of a pod carry all that its optical ports do."""
+    egress_bps = unit.optical_ports * center.port_bps / max(1, unit.spines) or unit.switch_bps
+    own_bps = unit.nic_bps or unit.switch_bps
+    return Pool(unit.servers, own_bps, unit.leaves, unit.spines, unit.uplink_bps or unit.switch_bps, egress_bps)
+
+
+def units_of(center: DataCenter) -> dict[str, Unit]:
+    """The unit of each switch, by the switch's name."""
+    return {switch: unit for unit in center.units for switch in pool_of(center, unit).tiers(unit.name)}
 
 
 def interconnect_of(center: DataCenter, fabric: Fabric) -> Interconnect:
@@ -111,11 +136,11 @@ class ServerPool:
         order = sorted(self.held, key=lambda host: (full[host], self.held[host] if full[host] else -self.held[host]))
         return [self.hold(host, 1, span) for host in order[:count]]
 
-    def take_for_ps(self, span: tuple[int, int], without: Collection[str]) -> list[str]:
-        """The server for a PS, all of it; none if the unit has only those in `without`."""
+    def take_for_ps(self, span: tuple[int, int], without: Collection[str], standby: bool) -> list[str]:
+        """The server for a PS, all of it, or on standby nothing of it; none if the unit has only those in `without`."""
         self.give_back(span[0])
         order = sorted((host for host in self.held if host not in without), key=lambda host: self.held[host])
-        return [self.hold(host, self.whole, span) for host in order[:1]]
+        return [self.hold(host, 0 if standby else self.whole, span) for host in order[:1]]
 
     def hold(self, host: str, parts: int, span: tuple[int, int]) -> str:
         """Take parts of a server, which becomes the last of all."""
@@ -156,7 +181,8 @@ def problem_of(scheduling: Scheduling, schedule: Schedule, fragment: FragmentFor
                     "a job has one worker on a host; give the unit a server for each GPU"
                 )
         workers = [host for unit, count in job.workers.items() for host in pools[unit].take(count, span)]
-        placed[job.number] = workers, pools[job.server].take_for_ps(span, workers)
+        standby = not job.incast(schedule.inc.get(job.number))
+        placed[job.number] = workers, pools[job.server].take_for_ps(span, workers, standby)
 
     jobs = []
     for job in scheduling.jobs:
@@ -177,10 +203,11 @@ def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Pla
     standby.
 
     A flow can need more than one connection, so a job has as many equal trees as the maximum number of connections of
-    its flows. Rates are those at which all jobs could send at once, with a circuit between every two units. Jobs that
-    run one after another can have the same `segments`.
+    its flows, and in pods a multiple of the number of spines, which its trees use in turn. Rates are those at which all
+    jobs could send at once, with a circuit between every two units. Jobs that run one after another can have the same
+    `segments`.
     """
-    fabric, policies = problem.fabric, {}
+    fabric, policies, units = problem.fabric, {}, units_of(scheduling.center)
     trees: list[tuple[int, int, AggregationTree]] = []  # the job, the number of its trees, and one of them
     for placed, job in zip(scheduling.jobs, problem.jobs, strict=True):
         inc, server = schedule.inc.get(job.number), job.servers[0]
@@ -188,9 +215,11 @@ def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Pla
         first, last = schedule.spans.get(job.number, (0, -1))
         slots = [slot for slot in schedule.slots[first : last + 1] if job.number in slot.rates_bps]
         count = max((slot.ports.get(units, 1) for slot in slots for units in pairs), default=1)
-        nodes = [(worker, fabric.tor_of(worker), fabric.tor_of(server), server) for worker in job.workers]
-        paths = [tuple(dict.fromkeys(path)) for path in nodes]  # which enter each unit once
-        trees += [(job.number, count, tree_from_paths(fabric, 1, paths, () if inc is None else (inc,)))] * count
+        count = lcm(count, *(units[fabric.tor_of(host)].spines or 1 for host in (*job.workers, server)))
+        sums = [switch for switch, unit in units.items() if unit.name == inc]
+        for turn in range(count):
+            paths = [path_between(fabric, units, worker, server, turn) for worker in job.workers]
+            trees.append((job.number, count, tree_from_paths(fabric, 1, paths, sums)))
         whole = placed.home is not None and inc == placed.home
         policies[job.number] = IN_NETWORK if whole else DEFAULT_POLICY
     rate_bps = sending_rate_bps(fabric, ((tree, 1 / count) for _, count, tree in trees))
@@ -203,6 +232,18 @@ def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Pla
     return plan.with_trees(
         in_segments(scheduling.center, schedule, fabric, plan, under_policies(problem, plan, policies))
     )
+
+
+def path_between(fabric: Fabric, units: Mapping[str, Unit], one: str, other: str, turn: int) -> tuple[str, ...]:
+    """The path from a host to another, over the spine of each pod whose turn it is."""
+    tors = fabric.tor_of(one), fabric.tor_of(other)
+    a, b = (units[tor] for tor in tors)
+    up, down = (f"{unit.name}s{turn % unit.spines + 1}" if unit.spines else unit.name for unit in (a, b))
+    if tors[0] == tors[1]:
+        between: tuple[str, ...] = ()
+    else:
+        between = (up,) if a == b else (up, a.name, b.name, down)
+    return tuple(dict.fromkeys((one, tors[0], *between, tors[1], other)))
 
 
 # -- Aggregator segments <MemID, Size>, which jobs get when they start and give back when they end (section VI-B).
@@ -245,7 +286,8 @@ def in_segments(
                 f"unit '{unit}': {count[unit]} jobs use INC at a time, and its {center.unit(unit).aggregator_slots} "
                 "aggregator slots leave them none; raise aggregator_slots"
             )
-    alone = with_switches(fabric, lambda switch: {"aggregator_slots": max(1, size[switch.name])})
+    units = units_of(center)
+    alone = with_switches(fabric, lambda switch: {"aggregator_slots": max(1, size[units[switch.name].name])})
     of_job: defaultdict[int, list[AggregationTree]] = defaultdict(list)
     for planned, tree in zip(plan.trees, trees, strict=True):
         of_job[planned.job].append(tree)

@@ -1,6 +1,7 @@
 """The input of P4INC-AOI's schedulers: a data centre of units joined by optical circuits, and jobs placed on it.
 
-A unit is a programmable switch and its pool of servers. Its optical ports lead to an all-optical interconnect (AOI),
+A unit is a rack, a programmable switch and its pool of servers, or a pod, in which leaves, spines and the switch at its
+egress are this switch together (section III). Its optical ports lead to an all-optical interconnect (AOI),
 which joins any port to any other; a connection carries `port_bps` both ways (footnote 1). Time goes in slots.
 """
 
@@ -29,6 +30,10 @@ class Unit:
     each direction; None is a link that never limits. A PS needs a server, and its link, for itself; spread over several
     servers, as BytePS spreads it, it receives over `ps_links` links. In a unit without GPUs servers run PSs only. The
     paper's equations have neither limit; its text has both (sections III and VII-B).
+
+    A pod has `leaves` with equally many servers, each joined to each of its `spines` by a link of `uplink_bps` (None:
+    never limits); jobs use all spines equally. Of its leaf's uplinks, as of its own link, a server has an equal part,
+    for jobs with INC too, so that uplinks carry all jobs wherever in the pod they are. Every switch of a pod can sum.
     """
 
     name: str
@@ -40,6 +45,14 @@ class Unit:
     gpus: int = 1
     nic_bps: float | None = None
     ps_links: int = 1
+    leaves: int = 1
+    spines: int = 0
+    uplink_bps: float | None = None
+
+    @property
+    def server_uplink_bps(self) -> float:
+        """A server's part of its leaf's uplinks."""
+        return inf if self.uplink_bps is None else self.spines * self.uplink_bps * self.leaves / self.servers
 
     @property
     def places(self) -> int:
@@ -58,13 +71,13 @@ class Unit:
 
     @property
     def worker_bps(self) -> float:
-        """The highest rate of a worker: its GPU's part of the server's link."""
-        return inf if self.nic_bps is None else self.nic_bps / self.server_places
+        """The highest rate of a worker: its GPU's part of the server's link, and of the leaf's uplinks."""
+        return min(inf if self.nic_bps is None else self.nic_bps, self.server_uplink_bps) / self.server_places
 
     @property
     def ps_bps(self) -> float:
-        """The highest rate at which a PS receives: that of its servers' links."""
-        return inf if self.nic_bps is None else self.nic_bps * self.ps_links
+        """The highest rate at which a PS receives: that of its servers' links, and of their parts of uplinks."""
+        return min(inf if self.nic_bps is None else self.nic_bps, self.server_uplink_bps) * self.ps_links
 
 
 @dataclass(frozen=True)
@@ -88,11 +101,20 @@ class DataCenter:
             if count > 1:
                 raise InputError(f"unit '{name}' is given {count} times: every unit needs its own name")
         for unit in self.units:
-            for key in ("servers", "optical_ports", "switch_bps", "inc_jobs", "aggregator_slots", "gpus"):
+            for key in ("servers", "optical_ports", "switch_bps", "inc_jobs", "aggregator_slots", "gpus", "spines"):
                 require(f"unit '{unit.name}': {key}", getattr(unit, key))
             require(f"unit '{unit.name}': ps_links", unit.ps_links, above=0)
-            if unit.nic_bps is not None:
-                require(f"unit '{unit.name}': nic_bps", unit.nic_bps, above=0)
+            for key, bps in (("nic_bps", unit.nic_bps), ("uplink_bps", unit.uplink_bps)):
+                if bps is not None:
+                    require(f"unit '{unit.name}': {key}", bps, above=0)
+            require(f"unit '{unit.name}': leaves", unit.leaves, above=0)
+            if unit.spines and (unit.servers % unit.leaves or not unit.servers):
+                raise InputError(
+                    f"unit '{unit.name}': {unit.servers} servers on {unit.leaves} leaves: a multiple of the leaves is "
+                    "expected"
+                )
+            if not unit.spines and (unit.leaves > 1 or unit.uplink_bps is not None):
+                raise InputError(f"unit '{unit.name}': leaves and uplinks, and no spines: give the pod at least one")
         for key in ("port_bps", "slot_s", "step_bps"):
             require(key, getattr(self, key), above=0)
         require("reconfiguration_s", self.reconfiguration_s)

@@ -214,7 +214,7 @@ class JobProgress:
 # |---|---|
 # | placement (2) | a job uses INC in one unit that has workers of the job |
 # | servers | no server runs more workers than it has GPUs, and a PS has a server for itself |
-# | server links | workers and PSs stay within their servers' links |
+# | server links | workers and PSs stay within their servers' links, and within their parts of a pod's uplinks |
 # | INC capacity (3) | no switch sums for more jobs at a time than it can |
 # | switch bandwidth (5) | the traffic of a unit's servers stays within the switch's bandwidth |
 # | circuits (6) | a circuit joins two units of the data centre, once, by at least one connection |

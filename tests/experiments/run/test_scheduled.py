@@ -12,6 +12,7 @@ from inakit.experiments.run.circuit_schedule import Course, run_course
 from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import Failure, Grant, Schedule, Slot, UnitCircuit, check, figures
+from inakit.planner.registry import find_scheduler
 from inakit.topo.errors import PlanError
 
 PORT_BPS = 4e6
@@ -157,6 +158,34 @@ def test_a_circuit_that_fails_costs_its_jobs_time_and_no_sum(lasting_s: float, t
     assert failed.lost > usual.lost
     assert usual.jct_s[1] < failed.jct_s[1] < usual.jct_s[1] + lasting_s + 0.3
     assert failed.jct_s[2] == pytest.approx(usual.jct_s[2], 0.01), "job 2 is inside a unit"
+
+
+@TARGETS
+def test_pods_sum_in_leaves_and_spines_and_take_the_time_that_is_planned(target: str, tmp_path: Path) -> None:
+    """Inside a pod, from a pod to a rack and back: exact sums; uplinks carry half of the servers' links."""
+    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
+
+    pod = Unit("a", 8, 4, 160e6, 2, nic_bps=8e6, leaves=4, spines=2, uplink_bps=4e6)
+    units = (pod, replace(pod, name="b"), Unit("r", 4, 4, 80e6, 2, nic_bps=8e6))
+    jobs = (
+        PlacedJob(1, {"a": 6}, "b", 250_000, update_s=0.05, iterations=3, compute_s=0.1),
+        PlacedJob(2, {"a": 1, "b": 5}, "r", 200_000, update_s=0.05, iterations=2),
+        PlacedJob(3, {"b": 2, "r": 2}, "a", 200_000, iterations=2, arrival=1),
+        PlacedJob(4, {"r": 3}, "r", 400_000, iterations=2),
+    )
+    problem = Scheduling(DataCenter(units, 8e6, 0.025, 1.0, 1e6), jobs)
+    for name in ("INC-TW", "noINC-TW"):
+        schedule = find_scheduler(name).schedule(problem)
+        planned = figures(problem, schedule)
+        ran = run_course(Course.of(problem, schedule), find_world(target), tmp_path / name, lambda _: None)
+        assert ran.outcome.measured.exact
+        assert ran.outcome.verdict == "VALID" or target != "virtual", ran.outcome.reasons
+        assert ran.connections == planned.connections
+        late = 1.03 if target == "virtual" else 1.3
+        assert all(ran.jct_s[job] < late * planned.jct_s[job] + 0.1 for job in planned.jct_s), (
+            ran.jct_s,
+            planned.jct_s,
+        )
 
 
 @TARGETS

@@ -69,7 +69,11 @@ def servers_fit(problem: Scheduling, chosen: tuple[Way, ...], times: range) -> b
 
 def most_rate(problem: Scheduling, job: PlacedJob, inc: str | None) -> float:
     """The highest rate of a worker in Gbit/s, by the links of the workers' servers and of the PS's."""
-    links = {unit.name: unit.nic_bps or 1e15 for unit in problem.center.units}
+    uplinks = {unit.name: unit.spines * (unit.uplink_bps or 1e15) for unit in problem.center.units}  # of a leaf
+    links = {
+        unit.name: min(unit.nic_bps or 1e15, uplinks[unit.name] * unit.leaves / unit.servers if unit.spines else 1e15)
+        for unit in problem.center.units
+    }
     own = min(links[v] for v in job.workers)
     if len(job.workers) == 1 and inc in job.workers:
         return own / GIGA

@@ -30,6 +30,8 @@ def problems(draw: st.DrawFn, most_jobs: int = 6) -> Scheduling:
     )
     nic_bps = draw(st.sampled_from((None, None, 8 * GIGA, 3 * GIGA)))
     units = tuple(replace(unit, gpus=draw(st.integers(1, 2)), nic_bps=nic_bps) for unit in found.units)
+    if draw(st.booleans()):
+        units = tuple(replace(unit, leaves=4, spines=2, uplink_bps=3 * GIGA) for unit in units)
     found = replace(found, units=units, inc_across=draw(st.booleans()))
     names = [unit.name for unit in found.units]
     jobs = []
@@ -47,7 +49,10 @@ def problems(draw: st.DrawFn, most_jobs: int = 6) -> Scheduling:
 
 
 def small_problem(seed: int) -> Scheduling:
-    """One to three jobs on two or three units. With odd seeds servers' links, few servers and switches limit, too."""
+    """One to three jobs on two or three units. With odd seeds servers' links, few servers and switches limit, too.
+
+    With every fourth seed from 3 on units are pods, whose uplinks limit, too.
+    """
     draws = Random(seed)
     limited = seed % 2 == 1
     names = [f"u{number}" for number in range(draws.choice((2, 3)))]
@@ -59,6 +64,11 @@ def small_problem(seed: int) -> Scheduling:
         )
         for name in names
     )  # fmt: skip
+    if seed % 4 == 3:
+        units = tuple(
+            replace(unit, leaves=unit.servers, spines=seed % 3 + 1, uplink_bps=(2, 5, 8)[seed % 5 % 3] * GIGA)
+            for unit in units
+        )
     across = draws.random() < 0.6 if limited else True
     jobs = tuple(
         PlacedJob(

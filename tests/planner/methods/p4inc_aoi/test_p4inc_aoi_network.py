@@ -20,6 +20,8 @@ from inakit.planner.methods.p4inc_aoi.optical_network import (
 )
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import Grant, Schedule, Slot, UnitCircuit, figures
+from inakit.planner.methods.p4inc_aoi.schedule import check as check_schedule
+from inakit.planner.registry import find_scheduler
 from inakit.topo.errors import InputError, PlanError
 from inakit.traffic.wire.packet_format import FRAGMENT
 
@@ -164,6 +166,65 @@ def test_the_network_has_a_link_for_every_circuit_and_the_ports_there_are() -> N
     panel = interconnect_of(center(), fabric)
     assert panel.ports == dict.fromkeys(("gpu1", "gpu2", "cpu1"), (4, 5))
     assert len(panel.between(pairs_of(ONCE))) == len(panel.between(pairs_of(TWICE))) == 2
+
+
+def test_a_ps_on_standby_takes_no_server_from_another_job() -> None:
+    """Job 1 is summed by its switch; its PS, on standby, had a server of its own, so that job 2's shared one."""
+    jobs = (PlacedJob(1, {"gpu1": 2}, "gpu1", 10 * WIRE), PlacedJob(2, {"gpu2": 2}, "gpu1", 10 * WIRE))
+    granted = Slot((UnitCircuit("gpu1", "gpu2", 1),), (Grant(1, 2e6), Grant(2, 2e6)))
+    one, other = problem_of(Scheduling(center(), jobs), schedule({1: "gpu1"}, granted), FRAGMENT).jobs
+    assert (one.workers, other.servers) == (("gpu1h1", "gpu1h2"), ("gpu1h3",))
+    assert one.servers[0] not in one.workers
+
+
+# -- Pods: units of leaves, spines and the switch at the egress.
+
+POD = Unit("pod", 8, 4, 128e6, 2, nic_bps=8e6, leaves=4, spines=2, uplink_bps=8e6)
+PODS = DataCenter((POD, replace(POD, name="other"), Unit("rack", 4, 4, 64e6, 2, nic_bps=8e6)), 8e6, 0.01, 1.0, 1e6)
+
+
+def test_a_pod_is_leaves_under_spines_under_the_switch_with_the_optical_ports() -> None:
+    fabric = fabric_of(PODS)
+    assert {name for name in fabric.tiers if name.startswith("pod") and fabric.tiers[name]} == {
+        *("podl1", "podl2", "podl3", "podl4", "pods1", "pods2", "pod"),
+    }  # fmt: skip
+    assert [fabric.tor_of(f"podh{n}") for n in range(1, 9)] == [f"podl{n}" for n in (1, 1, 2, 2, 3, 3, 4, 4)]
+    assert fabric.capacities_bps["podl1", "pods2"] == 8e6
+    assert fabric.capacities_bps["pods1", "pod"] == 4 * 8e6 / 2, "two spines carry what four ports do"
+    assert {link.ends[0][0] for link in fabric.links if link.optical} <= {"pod", "other", "rack"}
+    assert set(interconnect_of(PODS, fabric).ports) == {"pod", "other", "rack"}
+
+
+def test_inside_a_pod_leaves_sum_for_their_workers_and_spines_for_leaves() -> None:
+    scheduling = Scheduling(
+        PODS, (PlacedJob(1, {"pod": 6}, "other", 100 * WIRE), PlacedJob(2, {"pod": 2}, "pod", WIRE))
+    )
+    granted = schedule({1: "pod"}, Slot((UnitCircuit("other", "pod", 1),), (Grant(1, 4e6), Grant(2, 1e6))))
+    course = Course.of(scheduling, granted)
+    check(course.problem, course.plan)
+    own = [planned.tree for planned in course.plan.trees if planned.job == 1]
+    assert [tree.root for tree in own] == ["pods1", "pods2"], "a tree over each spine, which answers the workers"
+    assert [sorted(a.switch for a in tree.aggregators) for tree in own] == [
+        ["podl1", "podl2", "podl3", spine] for spine in ("pods1", "pods2")
+    ]
+    assert {(a.first_slot, a.slots) for tree in own for a in tree.aggregators} == {(0, 128), (128, 128)}, "a segment"
+    others = [planned.tree for planned in course.plan.trees if planned.job == 2]
+    assert not any(tree.aggregators for tree in others), "it uses no INC"
+
+
+def test_a_servers_part_of_the_uplinks_limits_every_scheduler() -> None:
+    """Two servers of a leaf share two uplinks of 3 Gbit/s: 3 for each, though a server's link has 8."""
+    units = tuple(replace(unit, uplink_bps=3e6) for unit in PODS.units[:2])
+    job = PlacedJob(1, {"pod": 4}, "other", 750_000)
+    problem = Scheduling(replace(PODS, units=units), (job,))
+    assert units[0].worker_bps == units[0].ps_bps == 3e6
+    for name in ("INC-TW", "INC-FCFS", "pack", "milp"):
+        found = find_scheduler(name).schedule(problem)
+        assert max(found.slots[0].rates_bps.values()) == pytest.approx(3e6)
+    fast = schedule({1: "pod"}, *[Slot((), (Grant(1, 4e6),))] * 2)
+    with pytest.raises(PlanError, match="constraint 'server links'"):
+        check_schedule(problem, fast)
+    check_schedule(Scheduling(replace(PODS, units=PODS.units[:2]), (job,)), fast)
 
 
 def test_scaled_down_a_schedule_takes_the_same_time() -> None:

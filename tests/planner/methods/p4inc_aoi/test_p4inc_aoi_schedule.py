@@ -146,6 +146,10 @@ def test_a_data_centre_that_makes_no_sense_is_refused() -> None:
         ({"reconfiguration_s": 2.0}, "make slots longer"),
         ({"port_bps": 0.0}, "port_bps is 0"),
         ({"units": CENTER.units * 2}, "given 2 times"),
+        ({"units": (replace(CENTER.units[0], servers=8, leaves=3, spines=2),)}, "8 servers on 3 leaves: a multiple"),
+        ({"units": (replace(CENTER.units[0], leaves=2),)}, "leaves and uplinks, and no spines"),
+        ({"units": (replace(CENTER.units[0], leaves=0, spines=2),)}, "leaves is 0"),
+        ({"units": (replace(CENTER.units[0], spines=1, uplink_bps=0.0),)}, "uplink_bps is 0"),
     ):
         with pytest.raises(InputError, match=message):
             replace(CENTER, **change)
