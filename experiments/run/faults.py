@@ -167,7 +167,10 @@ class OtherTraffic(Interference):
         return with_background(problem, installed, background_routes(problem, plan, self.flows(problem)))
 
     def excuses(self, scene: Scene) -> Excuses:
-        """Excuse drops on the flows' links, and late workers, because links have less free capacity than planned."""
+        """Excuse late workers, because links have less free capacity than planned, and queues that fill, as for losses.
+
+        Interfaces on the flows' links can drop packets too.
+        """
         problem, fabric = scene.prepared.problem, scene.prepared.problem.fabric
         flows = self.flows(problem)
         routes = background_routes(problem, scene.prepared.plan, flows)
@@ -176,7 +179,7 @@ class OtherTraffic(Interference):
         links += [(fabric.tor_of(attack.host), attack.host) for attack in self.hostile]
         interfaces = frozenset(scene.network.interface_name(*link) for link in links)
         hosts = workers_of(problem) if flows else frozenset[str]()
-        return Excuses(interfaces, hosts, rates=True, hostile=bool(self.hostile))
+        return Excuses(interfaces, hosts, rates=True, congestion=True, hostile=bool(self.hostile))
 
     @contextmanager
     def acting(self, scene: Scene) -> Iterator[Self]:

@@ -11,6 +11,7 @@ from inakit.experiments.run.interference import Interference
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.fault_entries import Flow, LinkFaults
@@ -50,6 +51,19 @@ def test_windows_follow_marks_before_packets_are_dropped() -> None:
 def test_a_plan_that_has_its_links_for_itself_runs_at_its_rate() -> None:
     outcome = ran("panama")
     assert (outcome.verdict, outcome.reasons, outcome.measured.retransmissions) == ("VALID", (), 0)
+
+
+def test_queues_that_overflow_by_what_is_sent_again_beside_other_traffic_are_no_overload() -> None:
+    """The background flow takes no link to the PS, whose queue overflows all the same. Virtual time has no overload."""
+    job = Job(1, ("h1", "h2", "h3", "h7", "h8"), ("h6",), 256 * 1000)
+    problem = Problem(FABRIC, (job,), FRAGMENT)
+    run = Run(Prepared(problem, METHODS["lbmm"].plan(problem, Options())), queue_packets=20)
+    for others, drops in (((), False), ((OtherTraffic((Flow("h5", "h10", 19e6),)),), True)):
+        outcome = run_plan(replace(run, interferences=others), find_world("virtual"))
+        watched = outcome.monitor.watched
+        (port,) = (port for port, peer in watched.peers["leaf2"].items() if peer == "h6")
+        assert (outcome.verdict, outcome.reasons, outcome.measured.exact) == ("VALID", (), True)
+        assert (outcome.monitor.after.queues[watched.ports["leaf2"][port]] > 0) is drops
 
 
 def test_losses_leave_sums_exact() -> None:
