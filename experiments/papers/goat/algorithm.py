@@ -11,13 +11,7 @@ from rich.console import Console
 from inakit.experiments.papers.common.claims import read_ledger
 from inakit.experiments.papers.common.drawing import BARS, LINES, Panel
 from inakit.experiments.papers.common.estimates import Estimate, estimate, exact
-from inakit.experiments.papers.common.figure_engine import (
-    Findings,
-    Part,
-    Picture,
-    SweptFigure,
-    present,
-)
+from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, SweptFigure, present
 from inakit.experiments.papers.common.figure_registry import COMPARES_VARIANTS, Request, Run, leave_out
 from inakit.experiments.papers.common.statements import value_table
 from inakit.experiments.papers.common.sweep import Result, Trial

@@ -22,15 +22,7 @@ from inakit.experiments.papers.common.figure_registry import Request, own_planne
 from inakit.experiments.papers.common.sweep import Trial
 from inakit.experiments.papers.goat import simulation
 from inakit.experiments.papers.goat.simulation import AT, CHARTS, SLOWEST, SPREAD, Drawn, Reading
-from inakit.experiments.papers.goat.testbed import (
-    ESA_PRIORITY,
-    MARGIN,
-    NAMES,
-    Paces,
-    at_rate,
-    name_of,
-    patient,
-)
+from inakit.experiments.papers.goat.testbed import ESA_PRIORITY, MARGIN, NAMES, Paces, at_rate, name_of, patient
 from inakit.experiments.run.dilation import MADE_FOR_BPS
 from inakit.experiments.run.outcome import Outcome, measured_figures
 from inakit.experiments.worlds.registry import is_virtual
@@ -210,8 +202,6 @@ def show(request: Request, done: EmulatedRuns) -> Iterator[Part]:
 
 FIGURES = {
     "fig10-emulated": EmulatedFigure(
-        "goat-fig10-emulated",
-        lambda request: [each.emulated_run(request.switch) for each in settings(request)],
-        show,
+        "goat-fig10-emulated", lambda request: [each.emulated_run(request.switch) for each in settings(request)], show
     )
 }

@@ -97,10 +97,7 @@ def show_overloads(found: Findings) -> Iterator[Part]:
         every.setdefault(kind, []).extend(loads)
     yield table
     phi = estimate([value for cell in cells for value in found.of(cell, "phi")])
-    yield [
-        *(LEDGER.judge(f"factor-{kind}", loads) for kind, loads in every.items()),
-        LEDGER.judge("factor-phi", phi),
-    ]
+    yield [*(LEDGER.judge(f"factor-{kind}", loads) for kind, loads in every.items()), LEDGER.judge("factor-phi", phi)]
     yield Picture([found.panel(chart) for chart in charts])
 
 

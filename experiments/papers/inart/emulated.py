@@ -36,13 +36,7 @@ from inakit.experiments.papers.common.emulated_figure import (
     run_alone,
 )
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure_engine import (
-    Findings,
-    Part,
-    Picture,
-    SweptFigure,
-    once,
-)
+from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, SweptFigure, once
 from inakit.experiments.papers.common.figure_registry import Request, Run, own_planners
 from inakit.experiments.papers.common.statements import Statement, number
 from inakit.experiments.papers.common.sweep import Result, Trial

@@ -12,15 +12,7 @@ from math import log
 from inakit.experiments.papers.common.claims import read_ledger
 from inakit.experiments.papers.common.drawing import BARS, Panel, Place
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure_engine import (
-    Chart,
-    Findings,
-    Part,
-    Picture,
-    Quantity,
-    SweptFigure,
-    once,
-)
+from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, Picture, Quantity, SweptFigure, once
 from inakit.experiments.papers.common.figure_registry import COMPARES_SCHEDULERS, Request
 from inakit.experiments.papers.common.statements import Points, Statement, beside_paper, value_table
 from inakit.experiments.papers.common.sweep import Result, Trial, Value
@@ -163,10 +155,7 @@ QUANTITIES = {
 KEPT = "aoi-testbed-trials"
 CHOSEN: Trial = {"inc": SETTING["inc"], "fcfs": SETTING["fcfs"], "together": TOGETHER, "iterations": 20}
 """The choices that the text on the testbed leaves open; the first two are those of all figures."""
-AOI = (
-    Reduction("fig6-inc", "connections", BY_INC),
-    Reduction("fig6-tw", "connections", BY_TW),
-)
+AOI = (Reduction("fig6-inc", "connections", BY_INC), Reduction("fig6-tw", "connections", BY_TW))
 JCT = {
     model: tuple(
         Reduction(f"fig7-{model.lower()}-{name}", "total_jct_s", (pair,))

@@ -48,11 +48,7 @@ Found = Mapping[str, Series]
 """The points of all schemes, by the names of `METRICS`."""
 Trends = Callable[[Found], Iterator[tuple[str, Evidence]]]
 """The evidence for a figure's claims about its curves, by the end of each claim's name."""
-READ_DIFFERENTLY: Mapping[str, Trial] = {
-    "": {},
-    "20 jobs/s": {"per_s": 20.0},
-    "links without limit": {"links": "none"},
-}
+READ_DIFFERENTLY: Mapping[str, Trial] = {"": {}, "20 jobs/s": {"per_s": 20.0}, "links without limit": {"links": "none"}}
 """Figure 8 under the setting, and under readings that differ in one choice."""
 
 FITTED = (
@@ -234,12 +230,7 @@ def readings(found: Findings) -> Iterator[Part]:
         name = ", ".join(str(value) for value in reading.values())
         counts[name] = sum(held[: len(FIGURE_8)]), sum(held[len(FIGURE_8) :])
         rows[name] = [*ours, *map(float, counts[name]), 100 * error]
-    columns = [
-        *(str(name).replace("-", "\n") for name in names),
-        "Fig. 8:\nhold",
-        "Table I:\nhold",
-        "mean\nerror (%)",
-    ]
+    columns = [*(str(name).replace("-", "\n") for name in names), "Fig. 8:\nhold", "Table I:\nhold", "mean\nerror (%)"]
     yield value_table("readings: reductions and gaps (%)", ", ".join(CHOICES), columns, rows)
     most = max(counts, key=lambda name: sum(counts[name]))
     nearest = min(counts, key=lambda name: float(rows[name][-1] or 0))
