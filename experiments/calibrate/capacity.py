@@ -29,6 +29,7 @@ from inakit.planner.core.evaluate import Prediction
 from inakit.planner.core.problem import Problem
 from inakit.planner.prepared import Prepared
 from inakit.topo.errors import writing
+from inakit.topo.files.reader import write_whole
 from inakit.topo.live.priority import quotas
 
 
@@ -196,11 +197,9 @@ def save_result(result: Capacity | Fit, file: Path | None = None, machine: Machi
     kind = "capacities" if isinstance(result, Capacity) else "fits"
     others = [each for each in getattr(known, kind) if each.subject != result.subject]
     content = asdict(known) | {kind: [asdict(each) for each in (*others, result)]}
-    draft = file.with_suffix(f".{os.getpid()}")
     with writing(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(content, indent=2) + "\n")
-        draft.replace(file)
+    write_whole(file, json.dumps(content, indent=2) + "\n")
 
 
 HINT = "unknown whether this machine carries these rates: run `inakit calibrate` once to find out"

@@ -50,7 +50,7 @@ from inakit.experiments.hardware.site_file import Margins, Site, load_site, writ
 from inakit.experiments.report.document import Document
 from inakit.experiments.report.gather import made_by
 from inakit.experiments.report.method_styles import styles_of
-from inakit.experiments.report.write import PAGE, write_page, write_text
+from inakit.experiments.report.write import PAGE, write_page
 from inakit.experiments.run.console import NamedTable, names
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.planning import plan_to_run
@@ -71,6 +71,7 @@ from inakit.planner.registry import find_own
 from inakit.topo.errors import InakitError, MachineError, RunError, as_root, writing
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.variations import with_scale
+from inakit.topo.files.reader import write_whole
 from inakit.traffic.measure.verdict import VALID
 
 # -- The reasons why a site does not hold: the unmet requirements, by failure and job.
@@ -637,7 +638,7 @@ def validate_file(file: Path, on: str, processes: int | None, results: Path, con
 
 def write_validation(found: Validation, folder: Path, console: Console) -> None:
     """Print the verdict, and write it and the page into the site's folder. Raises `OutputError`."""
-    write_text(folder / VERDICT, json.dumps(verdict_document(found), indent=1, allow_nan=False) + "\n")
+    write_whole(folder / VERDICT, json.dumps(verdict_document(found), indent=1, allow_nan=False) + "\n")
     print_validation(console, found)
     console.print(f"wrote {folder / VERDICT}", highlight=False, soft_wrap=True)
     try:

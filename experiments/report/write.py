@@ -23,7 +23,8 @@ from rich.console import Console
 
 from inakit.experiments.report.document import Document, FabricView, PlannerView, RunView
 from inakit.experiments.report.gather import document_of
-from inakit.topo.errors import InakitError, MachineError, writing
+from inakit.topo.errors import InakitError, MachineError
+from inakit.topo.files.reader import write_whole
 
 US_PER_S = 1e6
 Event = dict[str, Any]
@@ -205,7 +206,7 @@ def write_report(folder: Path) -> Path:
     """Write the report and the trace of a run to its folder; return the report's path. Raises `InakitError`."""
     document = document_of([folder])
     folder = folder.parent if folder.is_file() else folder
-    write_text(folder / TRACE, json.dumps(trace_of(document.runs[0]), separators=(",", ":")))
+    write_whole(folder / TRACE, json.dumps(trace_of(document.runs[0]), separators=(",", ":")))
     return write_page(document, folder / PAGE)
 
 
@@ -216,16 +217,7 @@ def write_comparison(folders: Sequence[Path], file: Path) -> Path:
 
 def write_page(document: Document, file: Path) -> Path:
     """Write the page of a document to a file; return its path. Raises `InakitError`."""
-    return write_text(file, page_of(document))
-
-
-def write_text(file: Path, text: str) -> Path:
-    """Write a text to a file atomically; return its path. Raises `OutputError`."""
-    draft = file.with_name(f".{file.name}.draft")
-    with writing(file):
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(file)
-    return file
+    return write_whole(file, page_of(document))
 
 
 def report_beside(folder: Path, console: Console) -> None:

@@ -29,7 +29,7 @@ from inakit.topo.errors import InputError, OutputError, writing
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.files.fabric_records import FabricRecord, fabric_of
 from inakit.topo.files.fabrics import YAML, load_fabric
-from inakit.topo.files.reader import ParsedFile, validate
+from inakit.topo.files.reader import ParsedFile, validate, write_whole
 from inakit.topo.live.signals import interrupts_held
 from inakit.traffic.measure.verdict import Verdict
 from inakit.traffic.wire.packet_format import FRAGMENT
@@ -60,16 +60,9 @@ class RunFolder:
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write the file `name` atomically: a reader never sees half a file. Raises `OutputError`."""
         target = self.path / name
-        draft = target.with_suffix(".part")
-        try:
-            with writing(target):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                draft.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
-                draft.replace(target)
-        except OutputError:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-            raise
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
     def write_rows(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Write a series as CSV, compressed if `name` ends with `.gz`. Raises `OutputError`."""

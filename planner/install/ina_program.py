@@ -7,7 +7,6 @@ this module. The packet format is not here: `inakit.traffic.wire.packet_format` 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,8 +14,9 @@ from pathlib import Path
 from inakit.planner.core.plan import AggregationTree, Plan
 from inakit.planner.core.slot_policies import POLICIES, policy_of
 from inakit.topo.c_library import cache_directory
-from inakit.topo.errors import PlanError, unknown_name, writing
+from inakit.topo.errors import PlanError, unknown_name
 from inakit.topo.fabric.fabric import VALUES_PER_PACKET, Chip
+from inakit.topo.files.reader import write_whole
 
 # Sizes
 
@@ -199,10 +199,7 @@ def with_slots(program: DataPlaneProgram, slots: int) -> DataPlaneProgram:
     path = cache_directory() / f"{program.name}-{1 << bits}-slots.json"
     text = json.dumps(document)
     if not path.exists() or path.read_text() != text:
-        with writing(path):
-            draft = path.with_suffix(f".{os.getpid()}")
-            draft.write_text(text)
-            draft.replace(path)
+        write_whole(path, text)
     return replace(program, path=path, slots_per_pipeline=1 << bits)
 
 

@@ -17,6 +17,7 @@ import csv
 import dataclasses
 import difflib
 import json
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -339,6 +340,18 @@ def write_csv(path: Path, headings: Sequence[str], rows: Iterable[Sequence[Any]]
         writer = csv.writer(file)
         writer.writerow(headings)
         writer.writerows(rows)
+
+
+def write_whole(file: Path, text: str) -> Path:
+    """Write a text in one step, so that a reader never sees half a file; return the path. Raises `OutputError`."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    with writing(file):
+        try:
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(file)
+        finally:
+            draft.unlink(missing_ok=True)
+    return file
 
 
 def write_new(texts: Mapping[Path, str], other: str = "name") -> None:
