@@ -28,7 +28,7 @@ from inakit.topo.errors import InputError, RunError, writing
 from inakit.topo.files.quantities import parse_duration, parse_rate
 from inakit.topo.files.reader import FileKind, read_text
 
-SEED = "INAKIT_SEED"
+SEED, LEAST_SEED = "INAKIT_SEED", 12
 SeedFile = Annotated[
     Path | None, typer.Option(help=f"a file with the seed of the tests, any text; or the variable {SEED} has it")
 ]
@@ -79,6 +79,8 @@ def grade_class(
     allow_unconfined(unconfined)
     if (seed := given_seed(seed_file)) is None:
         raise InputError(f"a class needs a seed that students do not know: --seed-file FILE, or the variable {SEED}")
+    if len(seed) < LEAST_SEED:
+        raise InputError(f"a seed of {len(seed)} letters can be guessed: write at least {LEAST_SEED} random ones")
     for line in graded_class(ClassRequest(find_lab(lab), lab, folder, seed, per_student, table, reports, jobs)):
         print(line, flush=True)
 

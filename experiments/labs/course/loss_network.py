@@ -409,6 +409,8 @@ class Network:
             if before >= 0 and before not in step.results:
                 what = f"round {packet.round} of slot {packet.slot}"
                 raise BrokenError(f"worker {worker} sends {what} without a result of the round before")
+        if len(state.up[worker]) > MOST_PACKETS:
+            raise BrokenError(f"worker {worker} sends more and more packets")
         done = len(step.results)
         return state._replace(
             workers=put(state.workers, worker, step.state),

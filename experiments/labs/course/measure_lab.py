@@ -80,7 +80,7 @@ RESULT_COLUMNS = ("planner", "gradient_bytes", "seed", "communication_time_s")
 FIGURES = (INA, RING, "difference")
 ENDS = ("mean_s", "low_s", "high_s")
 SUMMARY_COLUMNS = ("gradient_bytes", *(f"{figure}_{end}" for figure in FIGURES for end in ENDS))
-MOST_GRADIENT_BYTES, MOST_SEED = 1 << 20, 1 << 20
+MOST_GRADIENT_BYTES, MOST_SEED, MOST_ROWS = 1 << 20, 1 << 20, 2000
 
 
 class RunKey(NamedTuple):
@@ -183,6 +183,8 @@ class HandedIn:
                 raise WrongError(f"{line}: planner {shown(key.planner)}: {INA} or {RING} is expected")
             if key in found:
                 raise WrongError(f"{line}: the run {key} is there twice")
+            if len(found) == MOST_ROWS:
+                raise WrongError(f"{RESULTS} has more than {MOST_ROWS} runs")
             found[key] = READER.number(line, plain(row[3]), positive=True)
         if not found:
             raise WrongError(f"{RESULTS} has no run")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -23,7 +24,7 @@ from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InputError
 
 FILE = "planner.py"
-MOST_LINKS = 24
+MOST_LINKS, MOST_LINES = 24, 100
 TIMES = 3
 NONE, FULL = 0.5, 0.9
 """The fractions of the optimum for zero and for full points; between them points grow linearly."""
@@ -70,7 +71,9 @@ def planner_of(bench: Bench) -> StudentPlanner:
 
 def wrong_plan(cause: str, problem: Problem, found: StudentPlan | None) -> WrongError:
     """The error for an invalid plan, with the given network and the returned plan."""
-    return WrongError(cause, sent=list(network_lines(problem)), got=list(plan_lines(found)) if found else ())
+    return WrongError(
+        cause, sent=list(network_lines(problem)), got=list(islice(plan_lines(found), MOST_LINES)) if found else ()
+    )
 
 
 Check = Callable[[StudentPlan], None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
@@ -13,13 +14,13 @@ from inakit.experiments.labs.grading.lab import Finding, Grade, Graded
 from inakit.experiments.labs.sandbox.untrusted import lines_printable
 
 VERSION = 1
-FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
-"""The characters with which formulas begin, in their usual and their wide forms."""
+FORMULA = re.compile("(^|(?<=[;|\n]))(?=[=+@\uff1d\uff0b\uff0d\uff20-])")
+"""The beginning of a formula: after some characters programs begin a new cell, whatever the separator is."""
 
 
 def text_of(grade: Grade) -> str:
-    """The whole grade as text."""
-    return "\n".join(lines_of(grade)) + "\n"
+    """The whole grade as text, in which GitHub's runners find no commands of a student's (lines that begin with ::)."""
+    return re.sub(r"^(\s*)(?=::|##\[)", r"\1\\", "\n".join(lines_of(grade)), flags=re.M) + "\n"
 
 
 def lines_of(grade: Grade) -> Iterator[str]:
@@ -81,8 +82,7 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in rows:
-        cells = (lines_printable(str(cell)) for cell in row)
-        writer.writerow(f"'{cell}" if cell[:1] in FORMULAS else cell for cell in cells)
+        writer.writerow(FORMULA.sub("'", lines_printable(str(cell))) for cell in row)
     return text.getvalue()
 
 

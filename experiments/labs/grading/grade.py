@@ -168,9 +168,12 @@ class ClassRequest:
 
     def key(self, student: str, submission: Path) -> str:
         """What the grade of a student depends on: the submission, the seed and the grader."""
-        inside = submission.is_dir() and not submission.is_symlink()
-        files = sorted(submission.rglob("*")) if inside else [submission]
-        parts = [(str(path), path.lstat().st_size, path.lstat().st_mtime_ns) for path in files]
+        try:
+            inside = submission.is_dir() and not submission.is_symlink()
+            files = sorted(submission.rglob("*")) if inside else [submission]
+            parts = [(str(path), path.lstat().st_size, path.lstat().st_mtime_ns) for path in files]
+        except (OSError, RecursionError):  # folders that are nested too deeply, or that change
+            return ""
         of_seed = (self.seed, self.per_student, str(self.lab_folder.resolve()), self.lab.name, student)
         return key_of(parts=parts, of_seed=of_seed, code=code_version(Path(__file__).parents[1]))
 
@@ -253,7 +256,7 @@ def grade_class(request: ClassRequest) -> Iterator[str]:
     submissions = submissions_in(request.folder)
     table = ClassTable(request, list(submissions))
     keys = {student: request.key(student, path) for student, path in submissions.items()}
-    known = table.known()
+    known = {key: row for key, row in table.known().items() if key}
     table.rows = {student: known[key] for student, key in keys.items() if key in known}
     # No forks of this process: a copy would lack its threads, of which Python warns from 3.12 on.
     context = get_context("forkserver")

@@ -21,7 +21,7 @@ from inakit.topo.errors import InputError, MachineError
 BINARY, IMAGE = "p4c-bm2-ss", "p4lang/p4c"
 OPTIONS = ("--std", "p4-16")
 MOST_JSON = 16 * MIB
-MOST_LINES = 12
+MOST_LINES, MOST_LETTERS = 12, 300
 COMPILE_S = 10
 ELSEWHERE_S = 60
 ALLOWED = re.compile(r'^\s*#\s*include\s*(<(core|v1model)\.p4>|"(?P<own>[\w.-]+)")\s*(//.*)?$')
@@ -156,6 +156,6 @@ def errors_of(said: str, folder: Path) -> str:
         for line in said.splitlines()
         if line.strip() and not line.startswith("GC Warning") and "--Werror=overlimit" not in line
     ]
-    lines = [printable(line).replace(f"{folder}/", "") for line in wanted]
+    lines = [printable(line.replace(f"{folder}/", "")[:MOST_LETTERS]) for line in wanted]
     more = f"\n... and {len(lines) - MOST_LINES} lines more" if len(lines) > MOST_LINES else ""
     return "\n".join(lines[:MOST_LINES]) + more if lines else "p4c failed without a message"

@@ -44,15 +44,18 @@ class Submission:
 def submissions_in(folder: Path) -> dict[str, Path]:
     """The submissions of a class, by student: the name of a folder, or of a file without its suffix.
 
-    Bytes of a name that are no text have the form `\\xff`. Of several with one name each keeps its whole name. Raises
-    `InputError` for a missing folder.
+    Bytes of a name that are no text have the form `\\xff`. Of several with one name each keeps its whole name, with a
+    number if these look alike. Raises `InputError` for a missing folder.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; expected one with a submission for each student")
     paths = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
     stems = {path: path.name if path.is_dir() else path.stem for path in paths}
     names = {path: path.name if list(stems.values()).count(stem) > 1 else stem for path, stem in stems.items()}
-    return {printable(os.fsencode(name).decode(errors="backslashreplace")): path for path, name in names.items()}
+    shown = [printable(os.fsencode(name).decode(errors="backslashreplace")) for name in names.values()]
+    alike = {name for name in shown if shown.count(name) > 1}
+    told = (f"{name} ({number})" if name in alike else name for number, name in enumerate(shown, 1))
+    return dict(zip(told, names, strict=True))
 
 
 def read_submission(path: Path, student: str = "", expected: Sequence[str] = ()) -> Submission:

@@ -15,6 +15,7 @@ import resource
 import stat
 import struct
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ def limits_from(document: dict[str, Any]) -> Limits:
 def confine(limits: Limits) -> dict[str, str]:
     """Confine this process; return the mechanism that holds each kind of limit, empty where this machine has none."""
     prctl(DEATH_SIGNAL, 9)
+    with suppress(OSError):  # where memory runs out, the kernel ends this process and not another one
+        Path("/proc/self/oom_score_adj").write_text("1000")
     set_limits(limits)
     files = give_up_files(limits.readable, limits.writable)
     calls = "seccomp" if refuse_calls(programs=limits.programs) else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -23,13 +24,13 @@ from typing import Any
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.launch import LENGTH, MOST_BYTES, packed
 from inakit.experiments.labs.sandbox.untrusted import printable
-from inakit.topo.errors import MachineError
+from inakit.topo.errors import MachineError, RunError
 
 ROOT = Path(__file__).parents[4]
 """The folder that has the package `inakit`."""
 STEP_S, START_S, POLL_S = 0.5, 20.0, 0.01
-MOST_SAID = MIB
-"""The number of bytes that a process may write to its output."""
+MOST_SAID, MOST_MESSAGE = MIB, 2000
+"""The number of bytes that a process may write to its output, and of letters of its messages that are shown."""
 UNCONFINED = "INAKIT_UNCONFINED"
 """The variable of the environment that lets submissions run where nothing confines them; `--unconfined` sets it."""
 LAUNCH = (
@@ -129,6 +130,12 @@ class Output:
         return self.data.decode(errors="replace").strip()
 
 
+def used_s() -> float:
+    """The processor time of all processes that this one has started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def check_confined(enforced: Mapping[str, str]) -> None:
     """Raise `MachineError` if nothing holds a kind of limit on this machine, unless that is allowed."""
     lacking = [what for what, by in enforced.items() if not by]
@@ -192,12 +199,15 @@ class Sandboxed:
         self.process = launched(
             self.document, self.limits, site=self.site, stdin=subprocess.PIPE, env=ENVIRONMENT, cwd="/"
         )
-        self.output = Output(self.process)
+        self.output, self.used_s = Output(self.process), used_s()
         assert self.process.stdin is not None and self.process.stdout is not None
         self.questions, self.answers = self.process.stdin.fileno(), self.process.stdout.fileno()
         os.set_blocking(self.questions, False)
         try:
-            self.enforced = self.read(Patience(START_S))
+            try:
+                self.enforced = self.read(Patience(START_S))
+            except EndedError as error:  # nothing of the student's has run yet
+                raise RunError(f"a sandbox does not start on this machine: {error}") from None
             check_confined(self.enforced)
             return self.asked(self.load) if self.load else None
         except BaseException:
@@ -225,7 +235,7 @@ class Sandboxed:
             case ["ok", value]:
                 return value
             case [str() as kind, message]:
-                raise self.errors.get(kind, EndedError)(printable(str(message)))
+                raise self.errors.get(kind, EndedError)(printable(str(message)[:MOST_MESSAGE]))
         raise EndedError("its answer does not have the form of an answer")
 
     def read(self, patience: Patience) -> Any:
@@ -277,6 +287,8 @@ class Sandboxed:
         except subprocess.TimeoutExpired:
             self.close()
             return "it closed the pipe to the grader, and was ended"
+        if code == -signal.SIGKILL and used_s() - self.used_s < self.limits.cpu_s:
+            raise RunError("something else than its limits has killed a sandbox: this machine has too little memory")
         if code in (-signal.SIGXCPU, -signal.SIGKILL):
             return self.too_slow()
         self.output.read()

@@ -11,17 +11,26 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import psutil
 import pytest
 from tiers import long_unless
+from typer.testing import CliRunner
 
+from inakit.experiments.cli.app import app
+from inakit.experiments.labs.course.loss_network import Event, Fragments, ModelSwitch, ModelWorker, Network, Step
+from inakit.experiments.labs.course.measure_lab import RESULT_COLUMNS, HandedIn
+from inakit.experiments.labs.course.plan_lab import StudentPlanner
+from inakit.experiments.labs.grading.bench import excerpt
 from inakit.experiments.labs.grading.formats import csv_text, text_of
 from inakit.experiments.labs.grading.grade import ClassRequest, Request, grade, grade_class
-from inakit.experiments.labs.grading.lab import Finding, Grade, Graded, Lab
+from inakit.experiments.labs.grading.lab import Finding, Grade, Graded, Lab, WrongError
+from inakit.experiments.labs.grading.submission import Submission, submissions_in
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
 from inakit.experiments.labs.sandbox.confinement import landlock_version
 from inakit.topo.errors import RunError, SolverError
@@ -376,3 +385,112 @@ def test_what_is_shown_is_not_obeyed() -> None:
     assert all(each.isprintable() for each in text.splitlines())
     assert not any(line.startswith("lab 2-sum: 100") for line in text.splitlines())
     assert csv_text([["=1+1", "-1", "+1", "@x", "\uff1d1", "a=1", "1"]]) == "'=1+1,'-1,'+1,'@x,'\uff1d1,a=1,1\n"
+
+
+# -- the second round of attacks, thought out from the documents
+
+
+def test_names_that_look_alike_keep_their_lines(tmp_path: Path) -> None:
+    """A name with the bytes that stand for another student's name does not take that student's line."""
+    for name in (os.fsdecode(b"caf\xe9"), "caf\\xe9", "a\nb", "a\\nb", "ann"):
+        write(tmp_path / name, HONEST)
+    found = submissions_in(tmp_path)
+    assert len(found) == len(set(found.values())) == 5
+    assert "ann" in found
+
+
+def test_folders_nested_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inakit.experiments.labs.grading.grade.grade_apart", full_points)
+    write(tmp_path / "handed" / "ann", HONEST)
+    write(tmp_path / "handed" / "eve", HONEST)
+    here = os.open(tmp_path / "handed" / "eve", os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("x", dir_fd=here)
+        below = os.open("x", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    lines = list(grade_class(request_of(tmp_path, LABS["6-plan"])))
+    assert [line.split()[0] for line in lines] == ["ann", "eve", "wrote"]
+    subprocess.run(["rm", "-r", tmp_path / "handed" / "eve"], check=True)
+
+
+COMMANDS = ("::error::x", "  ::stop-commands::x", "##[error]x", "::add-mask::1")
+
+
+def test_githubs_runners_find_no_commands() -> None:
+    item = LABS["6-plan"].items[0]
+    finding = Finding("\n".join(("x", *COMMANDS)), COMMANDS, COMMANDS, COMMANDS, COMMANDS)
+    for found in (
+        Grade("6-plan", (Graded(item, 0, finding),)),
+        Grade("6-plan", (), problem="\n".join(("x", *COMMANDS))),
+    ):
+        assert not [line for line in text_of(found).splitlines() if line.strip().startswith(("::", "##["))]
+
+
+def test_no_formula_begins_after_other_separators() -> None:
+    assert csv_text([["a;=1+1", "b|@x", "c\t=1", "d; e", "f-1"]]) == "a;'=1+1,b|'@x,c\\t=1,d; e,f-1\n"
+
+
+def test_messages_are_short(tmp_path: Path) -> None:
+    """A planner cannot fill a report."""
+    write(tmp_path / "ann", "def plan(fabric, jobs):\n    raise ValueError('x' * 10 ** 6)\n")
+    found = grade(Request(LABS["6-plan"], COURSE / "6-plan", tmp_path / "ann"))
+    assert len(text_of(found)) < 50_000
+    assert len(excerpt(["x" * 10**6], "port")[0]) < 1000
+
+
+class Copies:
+    """A worker that sends what it has to send many times."""
+
+    def __init__(self, worker: ModelWorker) -> None:
+        self.worker = worker
+
+    def first(self) -> Any:
+        return self.worker.first()
+
+    def step(self, state: Any, event: Event) -> Step:
+        step = self.worker.step(state, event)
+        return step._replace(sent=step.sent * 60)
+
+
+def test_a_worker_that_sends_without_end_is_stopped() -> None:
+    job = Fragments(2, (((1,) * 8,) * 4,) * 2)
+    workers = [Copies(ModelWorker(job, worker)) for worker in range(2)]
+    found = Network(job, ModelSwitch(job), workers).explore()
+    assert found is not None
+    assert "more and more packets" in found.broken.cause
+
+
+def test_a_table_without_end_is_not_read() -> None:
+    rows = "\n".join(f"aro,{4 * size},0,1e-5" for size in range(5000))
+    table = f"{','.join(RESULT_COLUMNS)}\n{rows}\n"
+    with pytest.raises(WrongError, match="more than 2000 runs"):
+        len(HandedIn(Submission(Path("ann"), {"results.csv": table})).results)
+
+
+def test_a_seed_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
+    """Whoever has a report can try seeds until the same packets come."""
+    (tmp_path / "seed").write_text("autumn\n")
+    for given, told in ((["--seed-file", str(tmp_path / "seed")], "can be guessed"), ([], "needs a seed")):
+        answer = CliRunner().invoke(app, ["labs", "class", "labs/2-sum", str(tmp_path), *given])
+        assert told in str(answer.exception)
+
+
+@needs_landlock
+def test_a_sandbox_that_does_not_start_or_is_killed_is_no_fault_of_the_students(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import sys\nsys.modules['os'].write(2, b'x')\ndef plan(fabric, jobs):\n    import time\n    time.sleep(9)\n"
+    write(tmp_path / "ann", text)
+    with closing(StudentPlanner(text)) as planner:
+        planner.process.start()
+        assert planner.process.process is not None
+        pid = planner.process.process.pid
+        assert Path(f"/proc/{pid}/oom_score_adj").read_text() == "1000\n"
+        Timer(0.5, os.kill, (pid, signal.SIGKILL)).start()
+        with pytest.raises(RunError, match="something else than its limits"):
+            planner.process.ask("plan", text, {}, [])
+    monkeypatch.setattr("inakit.experiments.labs.sandbox.process.START_S", 0.0)
+    found = grade(Request(LABS["6-plan"], COURSE / "6-plan", tmp_path / "ann"))
+    assert "a sandbox does not start on this machine" in found.failed
