@@ -143,7 +143,7 @@ OF_ANYBODY = (
         VIRTUAL,
         ("without a home folder", "XDG_CACHE_HOME"),
     ),
-    Border("memory", "lacking.memory(8 << 20)", "plan --topo fattree --k 24", ("out of memory", "ulimit -v")),
+    Border("memory", "lacking.memory(8 << 20)", "plan --topo fattree --k 48", ("out of memory", "ulimit -v")),
     Border(
         "folder is gone", "gone()", "plan", ("the folder in which this command was started no longer exists", "cd to")
     ),
