@@ -248,8 +248,8 @@ def test_a_record_that_does_not_fit_leaves_no_draft(tmp_path: Path, monkeypatch:
     folder.write_json("run.json", {"whole": True})
     write_text = Path.write_text
 
-    def full(path: Path, text: str) -> int:
-        write_text(path, text[:3])
+    def full(path: Path, text: str, encoding: str) -> int:
+        write_text(path, text[:3], encoding)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
