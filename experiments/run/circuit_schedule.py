@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from math import inf, isinf
+from math import inf
 from pathlib import Path
 from threading import Event
 
@@ -164,8 +164,8 @@ class CircuitFault:
     """The circuit that fails: in a slot, `after_s` after the slot's start, it is dark for `lasting_s` seconds.
 
     It is one between the two units that exchange most in the slot. The schedule does not change: jobs send again what
-    is lost, and the next slots wait for those that are late. If the circuit stays dark (`lasting_s` is infinite), the
-    next slots are planned anew, without its two ports.
+    is lost, and the next slots wait for those that are late. A circuit that would be dark for as long as a run waits
+    for results (`stall_s`) is dark for good: the next slots are planned anew, without its two ports.
     """
 
     slot: int
@@ -387,7 +387,7 @@ def run_course(
     panel = interconnect_of(course.scheduling.center, fabric)
     panel = replace(panel, circuits=panel.between(pairs_of(course.schedule.slots[0])))  # they exist before the slot
     course.check()
-    then = course.after(fault) if fault is not None and isinf(fault.lasting_s) else None
+    then = course.after(fault) if fault is not None and fault.lasting_s >= course.options.stall_s else None
     prepared = Prepared(course.problem, course.plan)
     tables = CircuitEntries(fabric, panel, prepared.entries)
     run = Run(

@@ -355,13 +355,9 @@ def cannot_start(job: PlacedJob) -> PlanError:
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """Algorithm 2. `inc`: whether switches sum.
-
-    `fill`: bandwidth is granted until none is left, also to jobs that need less to be done within the slot.
-    """
+    """Algorithm 2. `inc`: whether switches sum."""
 
     inc: bool = True
-    fill: bool = False
 
     def __call__(self, now: SlotSimulation) -> None:
         """Grant INC by matching to jobs that have not started, then bandwidth port by port, the busiest first (16)."""
@@ -393,7 +389,7 @@ class TimeWindow:
         while latest:
             place = latest[0][1]
             one = jobs[place]
-            enough = not self.fill and one.rate_bps > 0 and now.steps_to_finish(one) <= 0
+            enough = one.rate_bps > 0 and now.steps_to_finish(one) <= 0
             limit_bps = one.shape.most_bps if one.rate_bps or now.resources.has_places(one.shape) else 0
             enough = enough or one.rate_bps + one.step_bps > limit_bps * (1 + ROUNDING)
             if enough or not now.resources.fits(one.shape, one.step_bps):
@@ -407,12 +403,10 @@ class TimeWindow:
 class FirstCome:
     """Jobs in the order of their arrival, each with every grant that shortens its own time.
 
-    `fill`: a job takes all available bandwidth, even beyond its need to be done within the slot. `strict`: a job that
-    cannot start delays those behind it.
+    A job takes all available bandwidth. `strict`: a job that cannot start delays those behind it.
     """
 
     inc: bool = True
-    fill: bool = True
     strict: bool = True
 
     def __call__(self, now: SlotSimulation) -> None:
@@ -423,8 +417,7 @@ class FirstCome:
             if self.inc:
                 free = [unit for unit in now.center.inc_units(one.job) if now.resources.inc_jobs[unit] > 0]
                 now.use_inc(one, max(free, key=lambda unit: saved_bits(one.job, unit), default=None))
-            useful = inf if self.fill else max(1.0, np.ceil(now.steps_to_finish(one)))
-            steps = now.resources.steps(one.shape, one.step_bps, useful)
+            steps = now.resources.steps(one.shape, one.step_bps)
             if steps and now.resources.has_places(one.shape):
                 now.grant(one, steps * one.step_bps)
             elif one.shape.inc is not None:

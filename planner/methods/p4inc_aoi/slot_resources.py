@@ -113,11 +113,11 @@ class SlotResources:
         for units, weight in shape.flows:
             self.traffic_bps[units] = self.traffic_bps.get(units, 0.0) + weight * rate_bps
 
-    def steps(self, shape: JobShape, step_bps: float, most: float) -> int:
-        """The number of steps of bandwidth that fit, up to `most`, found by bisection."""
+    def steps(self, shape: JobShape, step_bps: float) -> int:
+        """The number of steps of bandwidth that fit, found by bisection."""
         bound = min(self.switch_bps[unit] / weight / step_bps for unit, weight in shape.loads)
         bound = min(bound, shape.most_bps * (1 + ROUNDING) / step_bps)
-        low, high = 0, max(0, int(min(bound, most)))
+        low, high = 0, max(0, int(bound))
         while low < high:
             middle = (low + high + 1) // 2
             if self.fits(shape, middle * step_bps):

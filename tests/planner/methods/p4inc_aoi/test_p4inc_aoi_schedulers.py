@@ -87,10 +87,9 @@ def test_schedules_keep_every_constraint(name: str, problem: Scheduling) -> None
 
 
 @settings(max_examples=15, deadline=None)
-@given(problem=problems(), fill=st.booleans(), strict=st.booleans())
-def test_schedules_of_other_readings_keep_every_constraint(problem: Scheduling, fill: bool, strict: bool) -> None:
-    for policy in (FirstCome(fill=fill, strict=strict), TimeWindow(fill=fill)):
-        check(problem, SlotSimulation(problem, policy).run("reading"))
+@given(problem=problems(), inc=st.booleans(), strict=st.booleans())
+def test_schedules_of_other_readings_keep_every_constraint(problem: Scheduling, inc: bool, strict: bool) -> None:
+    check(problem, SlotSimulation(problem, FirstCome(inc, strict)).run("reading"))
 
 
 def test_without_reconfiguration_circuits_never_change() -> None:
@@ -278,16 +277,14 @@ class AsPrinted(TimeWindow):
 
     def takes(self, now: SlotSimulation, one: Active) -> bool:
         """Whether a step fits a job that is not done within the slot without it."""
-        finished = not self.fill and one.rate_bps > 0 and now.steps_to_finish(one) <= 0
+        finished = one.rate_bps > 0 and now.steps_to_finish(one) <= 0
         seated = bool(one.rate_bps) or now.resources.has_places(one.shape)
         linked = one.rate_bps + one.step_bps <= one.shape.most_bps * (1 + ROUNDING)
         return not finished and seated and linked and now.resources.fits(one.shape, one.step_bps)
 
 
 @settings(max_examples=60, deadline=None)
-@given(problem=problems(), fill=st.booleans(), inc=st.booleans())
-def test_every_step_of_bandwidth_goes_to_the_latest_job_that_it_fits(
-    problem: Scheduling, fill: bool, inc: bool
-) -> None:
-    ours, printed = (SlotSimulation(problem, policy(inc, fill)).run("") for policy in (TimeWindow, AsPrinted))
+@given(problem=problems(), inc=st.booleans())
+def test_every_step_of_bandwidth_goes_to_the_latest_job_that_it_fits(problem: Scheduling, inc: bool) -> None:
+    ours, printed = (SlotSimulation(problem, policy(inc)).run("") for policy in (TimeWindow, AsPrinted))
     assert (ours.inc, ours.slots) == (printed.inc, printed.slots)
