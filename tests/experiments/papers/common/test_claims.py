@@ -157,7 +157,7 @@ def values(ledger: Ledger, named: str) -> list[float]:
     return [points[0], points[-1]]
 
 
-@pytest.mark.parametrize("ledger", ledgers(), ids=lambda ledger: ledger.paper)
+@pytest.mark.parametrize("ledger", list(ledgers()), ids=lambda ledger: ledger.paper)
 def test_notes_have_the_values_of_the_ledger(ledger: Ledger) -> None:
     read_ledger.cache_clear()
     notes = Path(claims.__file__).parents[1] / f"{ledger.paper.replace('-', '_')}.md"
