@@ -29,14 +29,14 @@ from inakit.topo.errors import RunError
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.virtual.engine import PARTS
 
-K, WORKERS, CAPACITY = 8, 127, "100G"
+K, CAPACITY = 8, "100G"
 GRADIENT_BYTES, ITERATIONS = 548_000, 3
 
 
-def datacentre() -> Problem:
-    """A fat-tree with k = 8; all hosts but one are workers."""
-    jobs = JobChoice(workers=WORKERS, gradient_bytes=GRADIENT_BYTES, iterations=ITERATIONS)
-    return build_problem(FabricChoice("fattree", K, capacity=CAPACITY), jobs)
+def datacentre(k: int = K) -> Problem:
+    """A fat-tree; all hosts but one are workers."""
+    jobs = JobChoice(workers=k**3 // 4 - 1, gradient_bytes=GRADIENT_BYTES, iterations=ITERATIONS)
+    return build_problem(FabricChoice("fattree", k, capacity=CAPACITY), jobs)
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from inakit.experiments.bench.exactness import (
     run_matrix,
     shared_out,
 )
+from inakit.experiments.bench.peers import bench_peers
 from inakit.experiments.bench.planner_times import bench_planners, bench_several
 from inakit.experiments.bench.sweep_engine import bench_sweep, sweep_table
 from inakit.experiments.bench.switch_rates import lacking, print_findings, run_bench, targets_here
-from inakit.experiments.bench.virtual_time import bench_virtual, datacentre, hops_table, parts_table
+from inakit.experiments.bench.virtual_time import K, bench_virtual, datacentre, hops_table, parts_table
 from inakit.experiments.cli.options import RESULTS, Program, Results, one_world, some_policies, some_worlds, split_names
 from inakit.experiments.run.console import Screen, working
 from inakit.experiments.worlds.registry import AUTO, find_world, print_choice
@@ -29,12 +30,28 @@ from inakit.topo.errors import InputError
 
 OfPlanners = Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; needs no root")]
 OfSweeps = Annotated[bool, typer.Option("--sweeps", help="time the engine of studies instead; needs no root")]
+OfPeers = Annotated[
+    bool, typer.Option("--peers", help="virtual time beside ns-3, htsim and BMv2 instead, where they are found")
+]
+Ports = Annotated[int, typer.Option("--k", help="with --peers: ports per switch of the fat-tree")]
+Python = Annotated[
+    str | None, typer.Option("--ns3", help="with --peers: a Python that has ns-3 (pip install ns3); default: this one")
+]
+Htsim = Annotated[str | None, typer.Option("--htsim", help="with --peers: htsim's program htsim_ndp; default: in PATH")]
 Quick = Annotated[bool, typer.Option("--quick", help="with --planners: a few seeds, in some minutes")]
 
 FAILED = 1
 
 
-def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick = False) -> None:
+def bench(
+    planners: OfPlanners = False,
+    sweeps: OfSweeps = False,
+    quick: Quick = False,
+    peers: OfPeers = False,
+    k: Ports = K,
+    ns3: Python = None,
+    htsim: Htsim = None,
+) -> None:
     """Measure the packets per second without loss of every installed switch target, and those of virtual time.
 
     Each result is printed as soon as it is measured. Exit code 1 if a measurement failed; the others are still valid.
@@ -45,6 +62,9 @@ def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick =
         raise typer.Exit(0 if one and several else FAILED)
     if sweeps:
         console.print(sweep_table(bench_sweep()))
+        return
+    if peers:
+        console.print(bench_peers(console, k, ns3, htsim))
         return
     for reason in lacking():
         console.print(reason, highlight=False, soft_wrap=True)
