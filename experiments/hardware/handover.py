@@ -169,14 +169,6 @@ def end_hosts(problem: Problem, plan: Plan) -> list[EndHost]:
     return found
 
 
-def save_end_hosts(folder: Path, hosts: list[EndHost]) -> None:
-    """Write `<host>.json` for each host. Raises `OutputError`."""
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for each in hosts:
-            (folder / f"{quote(each.host.name, safe=' ')}.json").write_text(to_json(each))
-
-
 def load_end_host(path: Path) -> EndHost:
     """Load the file of a host. Raises `InputError`."""
     return validate(read_file(path, FILE), EndHost)
@@ -196,7 +188,10 @@ def write_handover(
     P4Runtime's entries are for `program`, BF-Runtime's for the chip's shell of `ina_hw`. If `schema` names a bf-rt.json
     of the chip's compiler, the latter are checked against it. Raises `InputError`, `OutputError`.
     """
-    save_end_hosts(folder / HOSTS, end_hosts(problem, plan))
+    with writing(folder / HOSTS):
+        (folder / HOSTS).mkdir(parents=True, exist_ok=True)
+        for each in end_hosts(problem, plan):
+            (folder / HOSTS / f"{quote(each.host.name, safe=' ')}.json").write_text(to_json(each))
     write_p4runtime(folder / P4RUNTIME, entries(problem, program.fitted(plan)), program.path)
     return [*write_bfrt(folder / BFRT, problem, plan, schema), *left_out(plan)]
 
@@ -362,16 +357,10 @@ def print_differences(console: Console, program: Path, found: Mapping[str, list[
     for name, listed in found.items():
         told = "as planned" if not listed else f"{len(listed)} difference{'s' * (len(listed) > 1)}"
         console.print(f"{name}: {told}", style="red" if listed else "green", highlight=False, markup=False)
-        for line in difference_lines(compiled, listed):
+        lines = [f"{each.kind}: {words(compiled, each)}" for each in listed[:SHOWN]]
+        lines += [f"and {len(listed) - SHOWN} more"] if len(listed) > SHOWN else []
+        for line in lines:
             console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
-
-
-def difference_lines(program: Program, listed: Sequence[Difference]) -> Iterator[str]:
-    """Yield a line for each difference, up to `SHOWN`."""
-    for each in listed[:SHOWN]:
-        yield f"{each.kind}: {words(program, each)}"
-    if len(listed) > SHOWN:
-        yield f"and {len(listed) - SHOWN} more"
 
 
 def words(program: Program, difference: Difference) -> str:

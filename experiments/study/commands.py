@@ -177,7 +177,10 @@ def show_file(file: Path, by: Sequence[str], of: Sequence[str], against: str, re
     keys = tuple(by) or study.groups
     figures = tuple(of) or study.shows or shown_by_default(rows)
     summarise(study, keys, figures, baseline(rows, against or study.against), rows, results, console)
-    draw_figures(study, rows, results, console)
+    for number, asked in enumerate(study.figures, start=1):
+        path = study.folder(results) / f"figure-{number}-{asked.y}-over-{asked.x}.pdf"
+        draw(asked, rows, path)
+        console.print(f"wrote {path}", highlight=False, soft_wrap=True)
 
 
 def check_names(what: str, names: Sequence[str], known: Sequence[str]) -> None:
@@ -218,14 +221,6 @@ def summarise(
     write_differences(folder / "differences.csv", keys, differences)
     write_latex(folder / "tables.tex", sheets)
     console.print(f"wrote groups.csv, differences.csv and tables.tex into {folder}", highlight=False, soft_wrap=True)
-
-
-def draw_figures(study: Study, rows: Sequence[Row], results: Path, console: Console) -> None:
-    """Draw the figures that the file requests. Raises `InakitError`."""
-    for number, asked in enumerate(study.figures, start=1):
-        path = study.folder(results) / f"figure-{number}-{asked.y}-over-{asked.x}.pdf"
-        draw(asked, rows, path)
-        console.print(f"wrote {path}", highlight=False, soft_wrap=True)
 
 
 # -- The page of a study (`inakit report`): groups with intervals, paired differences, figures, and every run.

@@ -180,16 +180,21 @@ def plan_variant(name: str, problem: Problem, options: LiteralOptions) -> Plan:
     """The plan of a variant of Table II, given by its planner name."""
     variant = VARIANTS[name]
     aro, outcome = optimise(problem, variant, options)
-    rates = dict(zip((task.key for task in aro.tasks), aro.rates_bps, strict=True))
-    check_rates(problem, outcome, rates, options)
+    paths = (generate_routes(graph, aro.counts(i)) for i, graph in enumerate(aro.graphs))  # Algorithm 1
+    found = Found(tuple(paths), tuple(aro.rates_bps), outcome)
+    return plan_found(name, problem, found, judged(aro, outcome, variant, options), options)
+
+
+def plan_found(name: str, problem: Problem, found: Found, outcome: SolverOutcome, options: LiteralOptions) -> Plan:
+    """The plan of what was found, with this outcome. Raises if a job has no rate, as `check_rates` does."""
+    tasks = tasks_of(problem)
+    rates = dict(zip((task.key for task in tasks), found.rates_bps, strict=True))
+    check_rates(problem, found.outcome, rates, options)
+    paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
+    for task, own in zip(tasks, found.paths, strict=True):
+        paths[task.job.number] += own
     return plan_from_paths(
-        problem,
-        routes(aro),
-        problem.fabric.ina_names,
-        rates_bps=rates,
-        method=name,
-        outcome=judged(aro, outcome, variant, options),
-        window=options.window,
+        problem, paths, problem.fabric.ina_names, rates_bps=rates, method=name, outcome=outcome, window=options.window
     )
 
 
@@ -241,14 +246,6 @@ def solve_literal(aro: PrintedModel, options: SolverOptions) -> SolverOutcome:
             variable.lowBound = variable.upBound = round(variable.varValue)
     solve(aro.model, options)
     return outcome
-
-
-def routes(aro: PrintedModel) -> dict[int, list[Path]]:
-    """Algorithm 1 for every task: by job, a path from every worker to every PS."""
-    paths: dict[int, list[Path]] = {job.number: [] for job in aro.problem.jobs}
-    for i, (task, graph) in enumerate(zip(aro.tasks, aro.graphs, strict=True)):
-        paths[task.job.number] += generate_routes(graph, aro.counts(i))
-    return paths
 
 
 def check_rates(
@@ -329,21 +326,8 @@ def plan_accelerated(name: str, problem: Problem, options: AcceleratedOptions) -
         return plan_variant(name, problem, options)
     started = time.monotonic()
     found = accelerated(problem, VARIANTS[name], options)
-    tasks = tasks_of(problem)
-    rates = dict(zip((task.key for task in tasks), found.rates_bps, strict=True))
-    check_rates(problem, found.outcome, rates, options)
-    paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
-    for task, own in zip(tasks, found.paths, strict=True):
-        paths[task.job.number] += own
-    return plan_from_paths(
-        problem,
-        paths,
-        problem.fabric.ina_names,
-        rates_bps=rates,
-        method=name,
-        outcome=replace(found.outcome, status="heuristic", gap=None, seconds=time.monotonic() - started),
-        window=options.window,
-    )
+    outcome = replace(found.outcome, status="heuristic", gap=None, seconds=time.monotonic() - started)
+    return plan_found(name, problem, found, outcome, options)
 
 
 plan_acc = partial(plan_accelerated, "aro-acc")

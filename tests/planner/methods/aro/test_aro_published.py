@@ -28,7 +28,6 @@ from inakit.planner.methods.aro.accelerations import (
     locations,
     optimise,
     pre_pruned,
-    routes,
     solve_literal,
     take,
     unevenness,
@@ -39,7 +38,7 @@ from inakit.planner.methods.aro.task_graphs import tasks_of
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import InputError, SolverError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 from inakit.topo.fabric.generators import Cable, aro_figure1, fat_tree, leaf_spine, wire
 from inakit.topo.fabric.variations import with_ina, with_pipelines
 
@@ -181,7 +180,10 @@ def test_routes_load_links_as_the_model_counts_them(name: str) -> None:
     problem = PROBLEMS[name]
     aro = optimise(problem, VARIANTS["aro-raw"], LiteralOptions())[0]
     switches = {switch.name for switch in problem.fabric.switches if switch.ina}
-    trees = [each.tree for each in plan_from_paths(problem, routes(aro), switches).trees]
+    paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
+    for i, (task, graph) in enumerate(zip(aro.tasks, aro.graphs, strict=True)):
+        paths[task.job.number] += generate_routes(graph, aro.counts(i))
+    trees = [each.tree for each in plan_from_paths(problem, paths, switches).trees]
     for i, tree in enumerate(trees):
         assert flow_counts([tree]) == Counter({link: count for link, count in aro.counts(i).items() if count})
 
