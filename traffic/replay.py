@@ -22,18 +22,17 @@ from inakit.topo.errors import PlanError, writing
 from inakit.topo.live.priority import ahead_of_others
 from inakit.topo.live.signals import raise_if_lost
 from inakit.traffic.closed_loop import Progress
-from inakit.traffic.endpoints.gradient import Gradients, RandomGradients
-from inakit.traffic.endpoints.server import Servers
+from inakit.traffic.endpoints.endpoints import Endpoints
+from inakit.traffic.endpoints.gradient import Gradients, RandomGradients, exact_sum, padded
 from inakit.traffic.endpoints.streams import StreamLayout, gradient_heads, lay_out, set_sequence
 from inakit.traffic.endpoints.sum_check import Held, wrong_sums
-from inakit.traffic.endpoints.worker import WorkerMemory
 from inakit.traffic.measure.counters import interfaces
 from inakit.traffic.measure.measured import Iteration, Measured, Replayed
 from inakit.traffic.sockets.packet_sockets import SocketPorts
 from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Ports, ragged
 from inakit.traffic.sockets.tcpreplay import Senders as TcpreplaySenders
 from inakit.traffic.sockets.tcpreplay import check_tcpreplay
-from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, Kind, pick
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, pick
 
 # -- Pcap files of gradients, written and read with NumPy: all records at once.
 
@@ -263,8 +262,8 @@ class Replay:
     ) -> None:
         self.layout, self.replayer, self.folder, self.options = layout, replayer, folder, options
         self.ports, self.gradients = replayer.ports, gradients
-        self.memory = WorkerMemory(layout)
-        self.servers = Servers(layout)
+        self.endpoints = Endpoints(layout, whole=True)
+        self.values: dict[int, list[NDArray[np.integer]]] = {}  # of each worker, (fragments, values), by job
         from inakit.traffic.wire.scapy_layers import template_frames  # noqa: PLC0415, scapy takes long to import
 
         self.heads = gradient_heads(layout, template_frames)
@@ -280,14 +279,15 @@ class Replay:
         self.started_at = self.ports.now()
         for job in self.jobs:
             job.start_at = self.started_at + self.layout.problem.jobs[job.index].arrival_s
+        self.ports.attach(self.endpoints, mute=True)
         total = sum(job.iterations for job in self.layout.problem.jobs)
         while self.jobs:
             raise_if_lost()
             now = self.ports.now()
-            self.take_in(now)
+            self.egress.sample(now)
             self.jobs = [job for job in self.jobs if not self.is_over(job, now)]
             progress(len(self.iterations) / total)
-            self.ports.sleep(max(0.0, self.next_step(now) - self.ports.now()))
+            self.ports.run(self.next_step(now))
         return self.measured()
 
     def next_step(self, now: float) -> float:
@@ -301,20 +301,14 @@ class Replay:
         for job in self.jobs:
             job.senders.end()
 
-    def take_in(self, now: float) -> None:
-        """Let the PSs sum arrived packets, and read the counters of the workers' interfaces."""
-        packets = self.ports.receive()
-        gradient = packets.heads["ina"]["kind"] == Kind.GRADIENT
-        if gradient.any():
-            self.servers.receive(packets.where(gradient), now)
-            self.servers.waiting.clear()
-        self.egress.sample(now)
-
     # -- iterations
 
     def prepare(self, job_index: int, iteration: int) -> Senders:
         """Write the pcaps of an iteration, and start its senders, which wait."""
-        self.memory.load(job_index, self.gradients, iteration)
+        of_job = self.layout.problem.jobs[job_index]
+        fragments = self.layout.problem.fragment.count(of_job.gradient_bytes)
+        own = (self.gradients.of(of_job, worker, iteration) for worker in range(len(of_job.workers)))
+        self.values[job_index] = [padded(each, fragments, FRAGMENT.values) for each in own]
         streams = self.layout.streams_of(job_index)
         pcaps, frames = [], []
         for host in np.unique(self.layout.streams.host[streams]).tolist():
@@ -350,7 +344,9 @@ class Replay:
         heads = pick(self.heads, stream)
         set_sequence(self.layout, heads, np.arange(len(heads)), stream, seq)
         packets["head"] = heads
-        packets["values"] = self.memory.gradients[of.first_row[stream] + fragment]
+        start = np.array([part.start for part in self.layout.parts])[of.tree[stream]]
+        (job_index, worker), *_ = zip(of.job[streams], of.worker[streams], strict=True)
+        packets["values"] = self.values[int(job_index)][int(worker)][start + fragment]
         return packets, due_s[order], len(packets) / duration_s
 
     def is_over(self, job: ReplayedJob, now: float) -> bool:
@@ -375,14 +371,14 @@ class Replay:
         if job.sent_everything_at is None:
             return False
         trees = self.layout.trees_of(job.index).tolist()
-        whole = all(self.servers.done[self.servers.rows(tree)].all() for tree in trees)
-        last = max(job.sent_everything_at, float(self.servers.last_arrival_at[trees].max()))
+        whole = all(self.endpoints.sums_of(tree)[1].all() for tree in trees)
+        last = max(job.sent_everything_at, self.last_arrival_at(trees))
         # The counters of the interfaces are sampled once more before the iteration is measured.
         return now > last + (self.egress.period_s * 2 if whole else self.options.quiet_s)
 
     def begin(self, job: ReplayedJob, now: float) -> None:
-        self.servers.begin(job.index, job.iteration)
-        self.servers.ingress_frames[self.layout.trees_of(job.index)] = 0
+        self.endpoints.listen(job.index, job.iteration)
+        self.endpoints.take_ingress(job.index)
         self.egress.begin(self.workers_of(job.index), now)
         job.active, job.sent_everything_at = True, None
         job.senders.go()
@@ -405,34 +401,29 @@ class Replay:
         sent = {self.layout.hosts[host].name: self.egress.of(host) for host in hosts}
         trees = self.layout.trees_of(job.index)
         begun = min(sending.begun_at for sending in sent.values())
-        wrong = tuple(filter(None, (wrong_sums(self.held(job.index)), self.servers.miscounts.take(job.index))))
+        wrong = tuple(filter(None, (wrong_sums(self.held(job.index)), self.endpoints.take_miscounts(job.index))))
         return Iteration(
             job=self.layout.problem.jobs[job.index].number,
             number=job.iteration,
             started_s=begun - self.started_at,
-            communication_time_s=float(self.servers.last_arrival_at[trees].max()) - begun,
+            communication_time_s=self.last_arrival_at(trees.tolist()) - begun,
             sending_rate_bps={name: sending.rate_bps for name, sending in sent.items()},
             sent_bytes={name: sending.sent_bytes for name, sending in sent.items()},
-            ps_ingress_bytes=self.ingress(trees),
+            ps_ingress_bytes=self.endpoints.take_ingress(job.index),
             exact=self.is_complete(job.index) and not wrong,
             wrong=wrong,
         )
 
-    def ingress(self, trees: IntArray) -> dict[str, int]:
-        """Gradient bytes that the PS of each tree received in this iteration, by the PS's name."""
-        found: dict[str, int] = {}
-        for tree in trees.tolist():
-            name = self.layout.hosts[self.layout.trees.server[tree]].name
-            frames = int(self.servers.ingress_frames[tree])
-            found[name] = found.get(name, 0) + frames * self.layout.problem.fragment.wire_bytes
-        return found
+    def last_arrival_at(self, trees: Sequence[int]) -> float:
+        """The time at which the last gradient of some trees reached its PS."""
+        return self.ports.seconds(int(self.endpoints.trees["last_arrival_at"][list(trees)].max()))
 
     def is_complete(self, job_index: int) -> bool:
         """Whether the PSs have summed every fragment; notes the number of incomplete ones by PS and tree."""
         complete = True
         for tree in self.layout.trees_of(job_index).tolist():
             part = self.layout.parts[tree]
-            incomplete = int((~self.servers.done[self.servers.rows(tree)]).sum())
+            incomplete = int((~self.endpoints.sums_of(tree)[1]).sum())
             if incomplete:
                 what = f"PS {part.tree.server}, job {part.job.number}, tree {part.tree.number}: incomplete fragments"
                 self.missing[what] = self.missing.get(what, 0) + incomplete
@@ -442,9 +433,9 @@ class Replay:
     def held(self, job_index: int) -> Iterator[Held]:
         """Yield the PSs' sums of the job's trees; for incomplete fragments, not compared, the expected sums."""
         for tree in self.layout.trees_of(job_index).tolist():
-            part, rows, expected = self.layout.parts[tree], self.servers.rows(tree), self.memory.expected_of(tree)
-            sums = np.where(self.servers.done[rows][:, None], self.servers.sums[rows], expected)
-            yield Held(f"PS {part.tree.server}", part, sums, expected)
+            part, (sums, done) = self.layout.parts[tree], self.endpoints.sums_of(tree)
+            whole = exact_sum([own[part.start : part.start + part.count] for own in self.values[job_index]])
+            yield Held(f"PS {part.tree.server}", part, np.where(done[:, None], sums, whole), whole)
 
     def measured(self) -> Measured:
         """The measurements of the whole run."""

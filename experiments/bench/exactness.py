@@ -35,7 +35,7 @@ from inakit.planner.prepared import Prepared
 from inakit.planner.trees.headroom import with_policy
 from inakit.topo.errors import InputError, MachineError, RunError, unknown_name
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
-from inakit.traffic.closed_loop import TICK_S, ReliableOptions
+from inakit.traffic.closed_loop import ReliableOptions
 from inakit.traffic.endpoints.gradient import RandomGradients
 from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.wire.packet_format import FRAGMENT
@@ -191,27 +191,25 @@ class Scale:
 
     `rate_bps`: the sending rate of each worker. `slots`: per switch, few enough for fragments to collide. `fragments`:
     per gradient. `timeouts`: a worker's shortest timeout and its first one, in seconds. Short timeouts suit short round
-    trips, and end a run sooner in which most packets are lost. `tick_s`: the interval between endpoints' steps, in s;
-    None for the world's default. Exact sums do not need steps as fine as times in virtual time do.
+    trips, and end a run sooner in which most packets are lost.
     """
 
     rate_bps: float
     slots: int
     fragments: int
     timeouts: tuple[float, float]
-    tick_s: float | None = None
 
     @property
     def options(self) -> ReliableOptions:
         shortest, longest = self.timeouts
         worker = WorkerOptions(min_timeout_s=shortest, first_timeout_s=longest)
-        return ReliableOptions(worker, stall_s=STALL_S, tick_s=self.tick_s)
+        return ReliableOptions(worker, stall_s=STALL_S)
 
 
 SLOW = Scale(rate_bps=0.5e6, slots=32, fragments=200, timeouts=(0.08, 0.25))
 SCALES = {
     "fast": Scale(rate_bps=16e6, slots=256, fragments=2000, timeouts=(0.04, 0.08)),
-    "virtual": Scale(rate_bps=2e6, slots=32, fragments=400, timeouts=(0.08, 0.25), tick_s=TICK_S),
+    "virtual": Scale(rate_bps=2e6, slots=32, fragments=400, timeouts=(0.08, 0.25)),
     "bmv2": SLOW,
 }
 

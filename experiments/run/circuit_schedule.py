@@ -50,13 +50,10 @@ from inakit.traffic.endpoints.streams import StreamLayout, in_flight
 from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.measure.monitor import Monitor
-from inakit.traffic.sockets.ports import Ports
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 CIRCUITS = "circuits"
 """The interference's kind in `run.json`."""
-TICK_S = 0.002
-"""The period of the endpoints' actions in real time, in seconds. It is short: an iteration can take 10 ms."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +187,7 @@ class Conductor(Interference):
         self.fault_at = inf
         self.slots = course.schedule.slots
         self.index = {job.number: index for index, job in enumerate(course.problem.jobs)}
-        self.slot, self.next_at, self.behind_s = -1, 0.0, 0.0
+        self.slot, self.next_at, self.behind_s, self.is_late = -1, 0.0, 0.0, False
         self.connections = self.lost = 0
         self.segments = segments(course.schedule)
         self.holder = self.starting(0)
@@ -226,7 +223,7 @@ class Conductor(Interference):
             if each is not None and each.done():
                 each.result()
 
-    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
+    def prepare(self, layout: StreamLayout) -> StreamLayout:
         """Give every stream its job's highest rate of all slots, and the fragments in flight that this rate needs."""
         rate_fps = np.zeros(len(layout.streams.host))
         for slot in self.slots:
@@ -235,7 +232,7 @@ class Conductor(Interference):
                 rate_fps[of] = np.maximum(rate_fps[of], fps)
         trees = (layout.parts[tree].tree for tree in layout.streams.tree)
         most = np.array([in_flight(tree, rate) for tree, rate in zip(trees, rate_fps, strict=True)])
-        return replace(layout, streams=replace(layout.streams, rate_fps=rate_fps, in_flight=most)), ports
+        return replace(layout, streams=replace(layout.streams, rate_fps=rate_fps, in_flight=most))
 
     def act(self, loop: ClosedLoop, now: float) -> None:
         """Begin the next slot when its time has come, unless a job or the last slot's reconfiguration is late."""
@@ -246,12 +243,14 @@ class Conductor(Interference):
                 job.start_at = inf
         if now >= self.next_at and self.slot + 1 < len(self.slots):
             if self.changing or self.awaited(loop):
-                self.behind_s += now - self.next_at
-                self.next_at = now
+                self.is_late = True
             else:
+                if self.is_late:
+                    self.behind_s += now - self.next_at
+                    self.next_at, self.is_late = now, False
                 self.slot += 1
                 self.next_at += self.course.scheduling.center.slot_s
-                self.begin(loop, self.slots[self.slot])
+                self.begin_slot(loop, self.slots[self.slot])
                 self.changes.append((now - loop.started_at, self.wanted))
                 if self.fault is not None and self.fault.slot == self.slot:
                     self.fault_at = now + self.fault.after_s
@@ -260,11 +259,14 @@ class Conductor(Interference):
             self.fail(self.fault.lasting_s)
         self.start(now)
 
-    def next_due(self, _loop: ClosedLoop) -> float:
-        """The time at which the next slot begins, or is found to be late, up to rounding."""
-        if self.slot < 0 or self._starts:
+    def next_due(self, loop: ClosedLoop) -> float:
+        """The time at which the next slot begins, unless it is late: it waits for a job, or for the last change."""
+        if self.slot < 0 or any(entered.is_set() for entered, _ in self._starts):
             return -inf
-        return min(self.fault_at, self.next_at if self.slot + 1 < len(self.slots) else inf)
+        at = self.next_at if self.slot + 1 < len(self.slots) else inf
+        if at <= loop.ports.now():
+            at = inf if self.changing or self.awaited(loop) else -inf
+        return min(self.fault_at, at)
 
     # -- slots
 
@@ -287,7 +289,7 @@ class Conductor(Interference):
         """The number of iterations of a job."""
         return self.course.problem.jobs[self.index[number]].iterations
 
-    def begin(self, loop: ClosedLoop, slot: Slot) -> None:
+    def begin_slot(self, loop: ClosedLoop, slot: Slot) -> None:
         """Begin a slot: set its rates at once, and the units' entries and its circuits beside the run."""
         wanted = self.wanted = self.ports.between(pairs_of(slot), self.wanted)
         rates, entered, before = self.course.label_rates(slot), Event(), self.holder
@@ -303,7 +305,7 @@ class Conductor(Interference):
         dark_s = self.circuits.interconnect.reconfiguration_s
         self._change = self.beside.during(change, dark_s, lambda: self.circuits.light(wanted - self.failed))
         for index, fps in self.rates_fps(slot):
-            loop.layout.streams.rate_fps[loop.layout.streams_of(index)] = fps
+            loop.endpoints.set_rates(loop.layout.streams_of(index), fps, loop.ports.now_ps())
         spans = self.course.schedule.spans.items()
         self._starts += [(entered, loop.jobs[self.index[job]]) for job, (first, _) in spans if first == self.slot]
 
@@ -392,7 +394,7 @@ def run_course(
     tables = CircuitEntries(fabric, panel, prepared.entries)
     run = Run(
         prepared,
-        options=replace(course.options, tick_s=TICK_S if world.real_time else None),
+        options=course.options,
         folder=folder,
         interconnect=panel,
         queue_packets=queue_packets,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from inakit.experiments.run.dilation import as_fine, options_for
+from inakit.experiments.run.dilation import options_for
 from inakit.experiments.run.record import InterferenceRecord
 from inakit.experiments.worlds.world import LiveNetwork
 from inakit.planner.core.method import Options
@@ -106,7 +106,7 @@ class Controller:
                 background_bps=max(background, default=0.0),
             )
         )
-        return Following(after.plan, as_fine(self.endpoints, after))
+        return Following(after.plan, self.endpoints)
 
     def install(self, now: float) -> None:
         """Add the current plan's entries that switches do not have, and set all registers as before the run."""

@@ -7,17 +7,13 @@ Beyond: Time-Warped Network Emulation", NSDI 2006). In virtual time the machine 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from inakit.planner.core.plan import Plan, fragment_ranges
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.prepared import Prepared
-from inakit.topo.fabric.fabric import QUEUE_PACKETS
 from inakit.topo.fabric.variations import with_scale
 from inakit.traffic.closed_loop import ReliableOptions
 from inakit.traffic.endpoints.options import Bounds
-from inakit.traffic.endpoints.streams import in_flight
 from inakit.traffic.measure.measured import Iteration, Measured
 from inakit.traffic.replay import ReplayOptions
 
@@ -31,7 +27,7 @@ def slowed_problem(problem: Problem, scale: float) -> Problem:
     return replace(problem, fabric=with_scale(problem.fabric, scale), jobs=tuple(map(slowed, problem.jobs)))
 
 
-TIMEOUTS = ("first_timeout_s", "min_timeout_s", "max_timeout_s", "retry_s", "scan_s", "direct_after_s", "credit_s")
+TIMEOUTS = ("first_timeout_s", "min_timeout_s", "max_timeout_s", "retry_s", "direct_after_s", "credit_s")
 """The workers' options that are times of the network, not of this machine."""
 
 
@@ -73,22 +69,9 @@ MADE_FOR_BPS = 20e6
 ROUND_TRIP_LINKS = 12
 """The maximum number of links, each with a switch, that a packet and its result cross in a network of three tiers."""
 
-STEPS = 500
-"""The minimum number of endpoint steps in an iteration: a step is at most 0.2 % of the iteration's time."""
-STEPS_PER_WINDOW = 6
-"""The number of endpoint steps that a window lasts: results that wait for the next step do not close it."""
-STEPS_PER_TRANSFER = 40
-"""The number of endpoint steps in a step of a collective. An arriving packet waits for half an endpoint step."""
-BURST_PACKETS = QUEUE_PACKETS // 8
-"""The maximum number of packets that one step sends to a link. The link's queue holds many times more."""
 
-
-def in_own_time(options: ReliableOptions, prepared: Prepared, *, piecewise: bool) -> ReliableOptions:
-    """The options for virtual time: without bounds against overload, and with steps as fine as the plan needs.
-
-    Options that name a step are obeyed: one that is coarse for the plan changes its figures.
-    `piecewise`: endpoints hold gradients in pieces, which is safe because no PS loses its sums.
-    """
+def in_own_time(options: ReliableOptions, prepared: Prepared) -> ReliableOptions:
+    """The options for virtual time: without bounds against overload, and with the times of the plan's links."""
     fabric = prepared.problem.fabric
     quicker = max(1.0, min(fabric.capacities_bps.values()) / MADE_FOR_BPS)
     slowest_s = max(link.delay_s for link in fabric.links) + max(switch.latency_s for switch in fabric.switches)
@@ -105,67 +88,8 @@ def in_own_time(options: ReliableOptions, prepared: Prepared, *, piecewise: bool
     return replace(
         options,
         worker=patient,
-        server=replace(server, copies_at_once=None, ask_again_s=server.ask_again_s / quicker + round_trip_s),
-        bounds=Bounds(in_flight_s, round_trip_s, piecewise),
-        tick_s=options.tick_s or step_s(prepared, in_flight_s),
-    )
-
-
-def as_fine(options: ReliableOptions, prepared: Prepared) -> ReliableOptions:
-    """The options with a step, if they name one, that is as fine as another plan of the run needs."""
-    if options.tick_s is None:
-        return options
-    return replace(options, tick_s=min(options.tick_s, step_s(prepared, options.bounds.in_flight_s)))
-
-
-@dataclass(frozen=True)
-class Flow:
-    """The stream of each worker along one tree of a job: `fragments`, of which at most `window` are in flight."""
-
-    job: int
-    fragments: int
-    window: int
-    rate_fps: float
-
-
-def flows(problem: Problem, plan: Plan, in_flight_s: float) -> Iterator[Flow]:
-    """Yield the flow of every tree that carries fragments."""
-    ranges = fragment_ranges(problem, plan)
-    for planned in plan.trees:
-        fragments = len(ranges[planned.job, planned.tree.number])
-        if fragments:
-            rate_fps = planned.rate_bps / (8 * problem.fragment.wire_bytes)
-            yield Flow(planned.job, fragments, in_flight(planned.tree, rate_fps, in_flight_s), rate_fps)
-
-
-def step_s(prepared: Prepared, in_flight_s: float) -> float:
-    """The endpoints' step in seconds, so short that halving it changes figures by less than 0.5 %.
-
-    Collisions in shared slots are the exception: see `docs/virtual-time.md`.
-    """
-    problem, plan = prepared.problem, prepared.plan
-    if plan.collectives:
-        return min(burst_step_s(problem), collective_step_s(prepared))
-    found = list(flows(problem, plan, in_flight_s))
-    times_s: dict[int, float] = {}
-    for flow in found:
-        times_s[flow.job] = max(times_s.get(flow.job, 0.0), flow.fragments / flow.rate_fps)
-    windows_s = (flow.window / STEPS_PER_WINDOW / flow.rate_fps for flow in found)
-    return min([burst_step_s(problem), *windows_s, *(time_s / STEPS for time_s in times_s.values())])
-
-
-def burst_step_s(problem: Problem) -> float:
-    """The longest step of the endpoints, in seconds, at which bursts fit into the fastest links' queues."""
-    fastest_bps = max(problem.fabric.capacities_bps.values())
-    return BURST_PACKETS * 8 * problem.fragment.wire_bytes / fastest_bps
-
-
-def collective_step_s(prepared: Prepared) -> float:
-    """The longest step of the endpoints, in seconds, for collectives, whose steps wait for one another."""
-    jobs = prepared.prediction.jobs
-    return min(
-        jobs[each.job].communication_time_s / max(STEPS, STEPS_PER_TRANSFER * len(each.steps))
-        for each in prepared.plan.collectives
+        server=replace(server, ask_again_s=server.ask_again_s / quicker + round_trip_s),
+        bounds=Bounds(in_flight_s, round_trip_s),
     )
 
 

@@ -34,11 +34,11 @@ from inakit.traffic.collectives.rank_data import lay_out_plan
 from inakit.traffic.endpoints.streams import StreamLayout
 from inakit.traffic.faults.attacks import Attack, hostile_traffic
 from inakit.traffic.faults.background import background_traffic
-from inakit.traffic.faults.endpoint_faults import FaultyPorts, Stragglers, with_shares
+from inakit.traffic.faults.endpoint_faults import FaultyHosts, Stragglers, with_shares
 from inakit.traffic.measure.counters import difference
 from inakit.traffic.measure.fidelity import Excuses, dropped_by_queues
 from inakit.traffic.measure.monitor import Monitor
-from inakit.traffic.sockets.ports import Ports, RepeatedFrames
+from inakit.traffic.sockets.ports import RepeatedFrames
 from inakit.traffic.wire.packet_format import Event as PacketEvent
 
 
@@ -61,10 +61,10 @@ class When:
         """Whether the event is due at the time `now` of the run's clock, in seconds."""
         if self.seconds is None:
             return (self.job, self.iteration) in loop.begun
-        return now - loop.started_at >= self.seconds
+        return now >= loop.started_at + self.seconds
 
     def next_due(self, loop: ClosedLoop) -> float:
-        """The time at which the event is due, up to rounding, unless an iteration begins earlier."""
+        """The time at which the event is due, unless an iteration begins earlier."""
         if self.seconds is None:
             return -inf if (self.job, self.iteration) in loop.begun else inf
         return loop.started_at + self.seconds
@@ -203,7 +203,7 @@ class OtherTraffic(Interference):
             each.act(loop, now, self.beside)
 
     def next_due(self, loop: ClosedLoop) -> float:
-        """The earliest time at which a background flow begins or ends, up to rounding."""
+        """The earliest time at which a background flow begins or ends."""
         return min((each.next_due(loop) for each in self.timed), default=inf)
 
     def in_time(self) -> Iterator[tuple[Flow, Span]]:
@@ -248,8 +248,8 @@ class SlowWorkers(Interference):
         """Excuse late workers, because all workers wait for the slowest one."""
         return Excuses(hosts=workers_of(scene.prepared.problem), rates=True)
 
-    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        return with_shares(layout, self.stragglers.shares(layout.problem)), ports
+    def prepare(self, layout: StreamLayout) -> StreamLayout:
+        return with_shares(layout, self.stragglers.shares(layout.problem))
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
         _ = monitor
@@ -274,11 +274,9 @@ class LossyLinks(Interference):
         _ = scene
         return Excuses(rates=True, congestion=True)
 
-    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """The layout, and ports at which hosts send some packets twice."""
-        doubled = doubled_by_hosts(layout.problem.fabric, self.links)
-        self.ports = FaultyPorts(ports, [host.name for host in layout.hosts], doubled, self.seed)
-        return layout, self.ports if doubled else ports
+    def begin(self, loop: ClosedLoop) -> None:
+        """Let hosts send some packets twice."""
+        self.hosts = FaultyHosts(loop, doubled_by_hosts(loop.layout.problem.fabric, self.links), self.seed)
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
         """The number of packets that all switches received, and the number hit by each kind of fault."""
@@ -290,7 +288,7 @@ class LossyLinks(Interference):
             "lost_on_arrival": sum(counted[PacketEvent.LOST] for counted in events),
             "lost_on_departure": sum(sum(difference(before.lost, after.lost).values()) for before, after in changes),
             **{name: sum(counted[event] for counted in events) for name, event in names.items()},
-            "doubled_by_hosts": int(self.ports.doubled.sum()),
+            "doubled_by_hosts": self.hosts.doubled,
             "dropped_by_queues": dropped_by_queues(monitor),
         }
         held, by_hosts = counts["held"] + counts["overtaken"], counts["doubled_by_hosts"]
@@ -349,14 +347,14 @@ class Failures(Interference):
     def acting(self, scene: Scene) -> Iterator[Self]:
         """Apply the events during the block. At its end, raise the error of an event that failed."""
         with super().acting(scene) as own:
-            own.begin(scene)
+            own.initialise(scene)
             with scene.network.beside() as own.beside:
                 yield own
             own.check(all_work=True)
 
-    def begin(self, scene: Scene) -> None:
+    def initialise(self, scene: Scene) -> None:
         self.scene, self.pending, self.happened_at_s = scene, list(self.events), []
-        self.ports: FaultyPorts
+        self.hosts: FaultyHosts
         self.beside: Beside
         self._work: list[Future[None]] = []
         # Events of one switch may overlap, but its control plane handles one at a time.
@@ -364,22 +362,22 @@ class Failures(Interference):
         self._keepers: Counter[DirectedLink] = Counter()
         self._changing = threading.Lock()
 
-    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """The layout, and ports at which hosts can be silenced."""
-        self.ports = FaultyPorts(ports, [host.name for host in layout.hosts], {})
-        return layout, self.ports
+    def begin(self, loop: ClosedLoop) -> None:
+        """Prepare to silence hosts."""
+        self.hosts = FaultyHosts(loop)
 
     def act(self, loop: ClosedLoop, now: float) -> None:
         """Apply every event whose time has come."""
         self.check()
+        self.hosts.resume(now)
         for event in [event for event in self.pending if event.at.has_come(loop, now)]:
             self.pending.remove(event)
             self.happened_at_s.append((event, now - loop.started_at))
             self.apply(event, loop, now)
 
     def next_due(self, loop: ClosedLoop) -> float:
-        """The earliest time of a pending event, up to rounding."""
-        return min((event.at.next_due(loop) for event in self.pending), default=inf)
+        """The earliest time of a pending event, or at which a host is heard again."""
+        return min([self.hosts.next_due, *(event.at.next_due(loop) for event in self.pending)])
 
     def check(self, *, all_work: bool = False) -> None:
         """Raise the error of an event that failed. With `all_work`, first wait for all events."""
@@ -400,10 +398,10 @@ class Failures(Interference):
             peers = self.scene.prepared.problem.fabric.neighbors[name]
             self.without_links(name, peers, event.lasting_s or 0.0, lambda: self.wipe(name))
         elif event.kind == "restart":
-            self.ports.silence(name, now + (event.lasting_s or 0.0))
-            loop.servers.restart(self.ports.index[name])
+            self.hosts.silence(name, now + (event.lasting_s or 0.0))
+            loop.endpoints.restart(self.hosts.index[name])
         else:
-            self.ports.silence(name, now + (inf if event.lasting_s is None else event.lasting_s))
+            self.hosts.silence(name, now + (inf if event.lasting_s is None else event.lasting_s))
 
     def without_links(self, node: str, peers: Sequence[str], lasting_s: float | None, act: Callable[[], None]) -> None:
         """Take links of a switch down, call `act`, and take the links up again, while the run continues.
@@ -436,10 +434,10 @@ class Failures(Interference):
         """
         hosts = set(link) & self.scene.prepared.problem.fabric.host_names
         for host in () if up else hosts:
-            self.ports.cut(host, off=True)
+            self.hosts.cut(host, off=True)
         self.scene.network.set_link(*link, up=up)
         for host in hosts if up else ():
-            self.ports.cut(host, off=False)
+            self.hosts.cut(host, off=False)
 
     def wipe(self, name: str) -> None:
         """Reset the registers of a switch whose links are down, after it has processed its last packet."""
@@ -464,6 +462,6 @@ class Failures(Interference):
             kind="failures",
             said=[*self.happened(), *(f"not reached: {event}" for event in missed)],
             moments=moments,
-            counts={"lost_at_silent_hosts": int(self.ports.unheard.sum())},
+            counts={"lost_at_silent_hosts": self.hosts.unheard},
             details={"not_reached": missed},
         )

@@ -19,7 +19,6 @@ from inakit.traffic.closed_loop import ClosedLoop
 from inakit.traffic.endpoints.streams import StreamLayout
 from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.measure.monitor import Monitor
-from inakit.traffic.sockets.ports import Ports
 
 
 @dataclass(frozen=True)
@@ -65,15 +64,18 @@ class Interference:
 
     # -- as `inakit.traffic.closed_loop.Interfering`
 
-    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """The layout and the ports that the run uses instead of these."""
-        return layout, ports
+    def prepare(self, layout: StreamLayout) -> StreamLayout:
+        """The layout that the run uses instead of this one."""
+        return layout
+
+    def begin(self, loop: ClosedLoop) -> None:
+        """Note that the run begins; the loop has its endpoints."""
 
     def act(self, loop: ClosedLoop, now: float) -> None:
         """Act if an action is due at `now`."""
 
     def next_due(self, loop: ClosedLoop) -> float:
-        """The time, up to rounding, before which `act` does nothing unless packets arrive."""
+        """The time before which `act` does nothing, unless an iteration begins or ends; -inf: act now."""
         _ = loop
         return inf
 
@@ -117,11 +119,16 @@ class Interferences:
                 raise
             raise RunError(f"{error}. Interferences before the error: {'; '.join(happened)}") from error
 
-    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """The layout and the ports after the changes of all interferences."""
+    def prepare(self, layout: StreamLayout) -> StreamLayout:
+        """The layout after the changes of all interferences."""
         for each in self.own:
-            layout, ports = each.prepare(layout, ports)
-        return layout, ports
+            layout = each.prepare(layout)
+        return layout
+
+    def begin(self, loop: ClosedLoop) -> None:
+        """Let all interferences know that the run begins."""
+        for each in self.own:
+            each.begin(loop)
 
     def act(self, loop: ClosedLoop, now: float) -> None:
         """Act if an action is due at `now`."""

@@ -179,7 +179,7 @@ def made_for_own_time(run: Run) -> Run:
     if run.mode == "replay":
         return replace(run, replay=run.replay or replay_in_own_time(run.prepared))
     options = run.options or options_for(run.problem)
-    return replace(run, options=in_own_time(options, run.prepared, piecewise=not run.interferences))
+    return replace(run, options=in_own_time(options, run.prepared))
 
 
 def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | None = None) -> Outcome:

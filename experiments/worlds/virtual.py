@@ -7,11 +7,12 @@ beside a run and the monitor use the network's clock.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
@@ -32,14 +33,15 @@ from inakit.topo.fabric.circuits import INTERCONNECT
 from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric, addresses
 from inakit.topo.virtual.engine import PS_PER_NS, PS_PER_S, Engine, Following, Hops, Recirculation, Series
 from inakit.topo.virtual.virtual_network import Source, Tap, VirtualNetwork, as_rows
+from inakit.traffic.endpoints.records import NEVER
 from inakit.traffic.measure.counters import InterfaceCounters, Snapshot, Watched, switch_counters
 from inakit.traffic.measure.monitor import Monitor
 from inakit.traffic.measure.processors import Second
 from inakit.traffic.measure.verdict import Limits
 from inakit.traffic.replay import Recording, Replayer, Senders, frames_of_pcap
-from inakit.traffic.sockets.packet_sockets import INA_FILTER, SEND_BUFFER_FRAMES
-from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, Ports, RepeatedFrames
-from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Kind, head_of, offset_of
+from inakit.traffic.sockets.packet_sockets import INA_FILTER, RETURN, SEND_BUFFER_FRAMES
+from inakit.traffic.sockets.ports import Driven, HostPort, Ports, RepeatedFrames
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Kind, offset_of
 
 
 @contextmanager
@@ -263,6 +265,8 @@ def port_name(node: str, port: int) -> str:
 
 
 LONGEST_WAIT_S, LAST_PS = 3600, (1 << 63) - 1
+AT_ONCE = 1 << 19
+"""The packets that arrive before a run looks whether it was interrupted, and tells of its progress."""
 
 
 @dataclass(frozen=True)
@@ -328,18 +332,13 @@ class LiveVirtualNetwork:
         self.engine, self.cables = self.network.engine, self.network.cables
         self.clock.engine = self.engine
         self.engine.set_filter(range(len(fabric.hosts)), INA_FILTER)
-        self.uplinks = np.zeros(0, np.uint32)
-        self.place = np.full(len(fabric.hosts) + len(fabric.switches), -1, np.int64)
+        self.attached: Driven | None = None
 
     # -- as `LiveNetwork`
 
     def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
         """The network itself as the hosts' ports, and an executor that does all work immediately."""
         self.listening = hosts
-        self.uplinks = np.array([self.network.uplink(host.name) for host in hosts], np.uint32)
-        self.place[:] = -1
-        for place, host in enumerate(hosts):
-            self.place[self.network.number_of[host.name]] = place
         return nullcontext((self, Inline()))
 
     def replaying(self, hosts: Sequence[HostPort]) -> AbstractContextManager[Replayer]:
@@ -436,6 +435,41 @@ class LiveVirtualNetwork:
         """Seconds since the network came up."""
         return self.moment / PS_PER_S
 
+    def now_ps(self) -> int:
+        """The time of the engine."""
+        return self.engine.now_ps
+
+    def seconds(self, at_ps: int) -> float:
+        """A time of the engine, since the last time that its clock stood still, in seconds."""
+        return (self.skipped_ps + at_ps) / PS_PER_S
+
+    def attach(self, endpoints: Driven, *, mute: bool = False) -> None:
+        """Let the engine give packets and time to endpoints. With `mute` they send nothing."""
+        self.attached, record = endpoints, endpoints.all
+        self.engine.kept.append(endpoints)
+        address = {name: record[name].ctypes.data for name in ("due", "halted")}
+        function = {
+            name: c_address(getattr(endpoints.library, name)) for name in ("endpoints_wake", "endpoints_arrive")
+        }
+        send = endpoints.library.endpoints_mute if mute else self.engine.library.engine_give
+        record["send"], record["context"] = c_address(send), self.engine.handle
+        for number, host in enumerate(self.listening):
+            endpoints.hosts["way"][number] = self.network.uplink(host.name)
+            machine = endpoints.hosts.ctypes.data + number * endpoints.hosts.itemsize
+            self.engine.run_on(self.network.number_of[host.name], function["endpoints_arrive"], machine)
+        others = {host.name for host in self.hosts} - {host.name for host in self.listening}
+        self.engine.set_filter([self.network.number_of[name] for name in others], [(RETURN, 0, 0, 0)])
+        self.engine.attach(address["due"], address["halted"], function["endpoints_wake"], endpoints.address)
+
+    def run(self, until: float) -> None:
+        """Let time pass until `until`, an action's end, the end of an iteration, or `AT_ONCE` packets have arrived."""
+        assert self.attached is not None
+        soonest = min(until * PS_PER_S, inf if self.ends.soonest is None else self.ends.soonest, LAST_PS)
+        self.attached.all["halted"] = 0
+        if until > self.now():  # a time in seconds can lie between two picoseconds
+            self.advance(max(ceil(soonest), self.moment + 1), AT_ONCE)
+        self.ends.end_due(self.moment)
+
     def sleep(self, seconds: float) -> None:
         """Let `seconds` pass; actions that are due in the meantime end at their time."""
         self.run_to(self.moment + max(1, self.moments(seconds)))
@@ -447,7 +481,7 @@ class LiveVirtualNetwork:
             self.ends.end_due(soonest)
         self.advance(until)
 
-    def advance(self, until: int) -> None:
+    def advance(self, until: int, most: int = 1 << 62) -> None:
         """Simulate all events up to a moment.
 
         If no packet is in flight for longer than `LONGEST_WAIT_S`, the engine's clock, which counts picoseconds in 64
@@ -455,52 +489,18 @@ class LiveVirtualNetwork:
         clock overflows.
         """
         waits_ps = until - self.moment
-        if waits_ps > LONGEST_WAIT_S * PS_PER_S and self.engine.next_ps() is None:
+        idle = self.engine.next_ps() is None and (self.attached is None or self.attached.all["due"][0] == NEVER)
+        if waits_ps > LONGEST_WAIT_S * PS_PER_S and idle:
             self.skipped_ps += waits_ps
         elif until - self.skipped_ps > LAST_PS:
             raise RunError(f"virtual time ends after {LAST_PS // PS_PER_S} s: let jobs arrive sooner, or compute less")
         else:
-            self.engine.run(until - self.skipped_ps)
+            self.engine.run(until - self.skipped_ps, most)
 
-    def is_quiet(self) -> bool:
-        return self.engine.is_inbox_empty
 
-    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
-        """Sleep tick by tick. The engine runs only to ticks by which the network has an event."""
-        passed, moment = [], self.moment
-        while moment / PS_PER_S < due and self.is_quiet():
-            happens = self.next_moment
-            while moment < happens and (now := moment / PS_PER_S) < due:
-                passed.append(now)
-                moment += max(1, self.moments(now + tick_s - now))
-            self.run_to(moment)
-        return np.array(passed)
-
-    @property
-    def next_moment(self) -> float:
-        """The time of the next arrival of a packet, sending of a source, or end of an action, in picoseconds."""
-        under_way = self.engine.next_ps()
-        times = (None if under_way is None else self.skipped_ps + under_way, self.ends.soonest)
-        return min((at for at in times if at is not None), default=inf)
-
-    def accepts_from(self) -> FloatArray:
-        """Always now: a host's own queue is unlimited."""
-        return np.full(len(self.listening), -inf)
-
-    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Accept all packets, and put them on their hosts' links."""
-        for batch in batches:
-            notice = batch.heads["ina"]["kind"][batch.rows] == Kind.NOTICE
-            lengths = np.where(notice, BARE_FRAME.itemsize, FRAME.itemsize).astype(np.uint32)
-            links = np.repeat(self.uplinks, batch.counts)
-            self.engine.send_rows(links, lengths, batch.rows, batch.heads, batch.values)
-        return [batch.counts.copy() for batch in batches]
-
-    def receive(self) -> Packets:
-        """The INA packets that have arrived at the listening hosts since the last call."""
-        arrived = self.engine.take()
-        frames, hosts = arrived["frame"], self.place[arrived["node"]]
-        return Packets.all_of(head_of(frames), frames["values"], hosts).where(hosts >= 0)
+def c_address(function: Any) -> int:
+    """The address of a C function."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 class EngineClock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,8 @@ from inakit.experiments.state_explorer import Seen, StateExplorer
 from inakit.planner.install.ina_program import INA_HW
 from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.traffic.endpoints.server import Servers
+from inakit.traffic.endpoints import endpoints
+from inakit.traffic.endpoints.records import library
 from inakit.traffic.wire.packet_format import PROGRAM
 
 pytestmark = pytest.mark.compiler
@@ -134,31 +136,45 @@ def test_a_mutant_of_the_program_is_noticed(name: str, tmp_path: Path) -> None:
     assert explored(mutant(mutate, tmp_path), setting, 1).startswith(what)
 
 
-def test_a_server_that_does_not_answer_again_is_noticed(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Servers, "answer_again", lambda *_: None)
+MUTE_SERVER = "server.h", "if (sum->done && flags & RETRANSMITTED)", "if (0)"
+
+
+def change_endpoints(monkeypatch: pytest.MonkeyPatch, folder: Path, file: str, text: str, other: str) -> None:
+    """Let endpoints be compiled from C with another text in a file."""
+    shutil.copytree(Path(endpoints.__file__).parent, folder / "endpoints")
+    changed = folder / "endpoints" / file
+    assert text in changed.read_text()
+    changed.write_text(changed.read_text().replace(text, other))
+    monkeypatch.setattr(endpoints, "library", lambda: library(folder / "endpoints"))
+
+
+def test_a_server_that_does_not_answer_again_is_noticed(
+    program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    change_endpoints(monkeypatch, tmp_path, *MUTE_SERVER)
     found = explored(program, "one slot", 1)
     assert found.startswith(STUCK)
     assert "is lost" in found
 
 
 def test_a_server_that_nobody_tells_what_a_sum_hides_is_noticed(
-    program: Program, monkeypatch: pytest.MonkeyPatch
+    program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """With ATP a slot may keep the sum of two workers although the PS has already added the gradient of one of them.
 
     Then the PS must ask the other one, or that one must send directly after some timeouts. Here neither happens.
     """
-    monkeypatch.setattr("inakit.traffic.endpoints.retransmission.TIMEOUTS_BY_AGGREGATORS", np.inf)
-    monkeypatch.setattr(Servers, "clashes", lambda _, row, __: np.zeros(len(row), np.bool_))
+    monkeypatch.setattr(endpoints, "TIMEOUTS_BY_AGGREGATORS", np.inf)
+    change_endpoints(monkeypatch, tmp_path, "server.h", "int clashes = tree->hides &&", "int clashes = 0 &&")
     assert explored(program, "atp", 1).startswith(IN_VAIN)
 
 
 def test_the_command_prints_a_table_and_what_is_wrong(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert main(["one slot", "--faults", "0"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["one", "slot", "0"]
-    monkeypatch.setattr(Servers, "answer_again", lambda *_: None)
+    change_endpoints(monkeypatch, tmp_path, *MUTE_SERVER)
     assert main(["one slot", "--faults", "1", "--kinds", "loss"]) == 1
     assert "w2 waits" in capsys.readouterr().out
     with pytest.raises(SystemExit):

@@ -103,7 +103,7 @@ def in_virtual_time(problem: Problem, plan: Plan, place: Mapping[int, tuple[int,
             send_from(network, worker, frame)
             if number % 2 == 0:  # the workers of S1 and S2 send side by side
                 pass_on(network)
-        return len(network.receive()), count(network, Event.SENT_UNICAST)
+        return len(network.engine.take()), count(network, Event.SENT_UNICAST)
 
 
 def in_kernel(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]) -> Transfers:

@@ -22,7 +22,7 @@ from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_delay
-from inakit.traffic.closed_loop import CollectiveLoop, ReliableOptions
+from inakit.traffic.collectives.ranks import Ranks
 from inakit.traffic.endpoints.gradient import RandomGradients
 from inakit.traffic.faults.endpoint_faults import Stragglers
 from inakit.traffic.wire.packet_format import FRAGMENT
@@ -116,15 +116,6 @@ def test_uneven_racks_keep_to_the_plan(planner: str) -> None:
     assert_within(outcome.measured.communication_time_s, planned.communication_time_s, 0.05, "time", "s")
 
 
-def test_trees_keep_near_the_plan_at_the_steps_of_an_emulation() -> None:
-    """Each level passes on what came in the next step of the endpoints: with steps of 4 ms this takes 24 % longer."""
-    problem = problem_of(STAR, 8, 128_000)
-    plan = METHODS["double-tree"].plan(problem)
-    options = ReliableOptions(tick_s=CollectiveLoop.real_time_tick_s)
-    measured = run_plan(Run(Prepared(problem, plan), options=options), find_world("virtual")).measured
-    assert_within(measured.communication_time_s, evaluate(problem, plan).communication_time_s, 0.15, "time", "s")
-
-
 @pytest.mark.parametrize(("planner", "size"), [("halving-doubling", 2048), ("ps-sharded", 8192)])
 def test_short_messages_wait_at_shared_links(planner: str, size: int) -> None:
     """Two racks of four with one uplink each: four frames of a step cross it one after another."""
@@ -181,10 +172,8 @@ def test_replay_has_no_collectives() -> None:
 
 def test_a_wrong_sum_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rank that adds a term twice is told by name."""
-    from inakit.traffic.collectives.rank_data import CollectiveMemory  # noqa: PLC0415
-
-    sums = CollectiveMemory.sums
-    monkeypatch.setattr(CollectiveMemory, "sums", lambda *args: sums(*args) + (args[2] == 1))
+    sums = Ranks.sums_at
+    monkeypatch.setattr(Ranks, "sums_at", lambda *args: sums(*args) + (args[2] == 1))
     outcome = ran(problem_of(STAR, 4, 4000), "ring")
     assert outcome.verdict == "WRONG"
     assert "wrong at 1 host (h3)" in outcome.reasons[0]

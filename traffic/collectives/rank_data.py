@@ -13,13 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.planner.core.plan import ACKNOWLEDGED_AT_ONCE, Collective, Connection, Plan, label_of, tree_number, trees_of
-from inakit.planner.core.problem import Job, Problem
-from inakit.traffic.endpoints.gradient import INT32, Gradients
+from inakit.planner.core.problem import Problem
 from inakit.traffic.endpoints.options import Bounds
-from inakit.traffic.endpoints.retransmission import WHOLE
 from inakit.traffic.endpoints.streams import StreamLayout, Streams, TreePart, lay_out, ports_of, tree_arrays, tree_key
-from inakit.traffic.endpoints.sum_check import Held, wrong_sums
-from inakit.traffic.endpoints.worker import padded
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray, before, ragged
 
 # -- A plan's collectives as arrays: a stream for each connection, a tree for each rank that receives.
@@ -48,6 +44,16 @@ class CollectiveLayout(StreamLayout):
 
     collectives: tuple[Collective, ...]
     senders: tuple[Sender, ...]
+
+    @cached_property
+    def first_chunk(self) -> IntArray:
+        """The row of each stream's first fragment in arrays over all fragments of streams, (streams,)."""
+        return before(self.streams.count)
+
+    @cached_property
+    def stream_of_chunk(self) -> IntArray:
+        """The stream of each row of these arrays, (rows,)."""
+        return np.repeat(np.arange(len(self.streams.count)), self.streams.count)
 
     @cached_property
     def totals(self) -> list[int]:
@@ -133,9 +139,6 @@ def stream_arrays(
         worker=np.array([workers[each.job_index][each.connection.path[0]] for each in senders], np.int64),
         label=label,
         count=count,
-        piece=count,
-        room=count,
-        first_row=before(count),
         rate_fps=rate_fps,
         in_flight=np.array(at_once, np.int64),
     )
@@ -249,7 +252,7 @@ def sent_by(layout: CollectiveLayout, job_index: int, sizes: IntArray) -> Sent:
     step, source, destination, chunk, adds, stream = table.T.copy()
     size = sizes[chunk]
     within = before(size) - np.repeat(before(layout.streams.count[streams]), np.bincount(stream)[streams])
-    return Sent(step, source, destination, chunk, adds == 1, size, layout.streams.first_row[stream] + within)
+    return Sent(step, source, destination, chunk, adds == 1, size, layout.first_chunk[stream] + within)
 
 
 def values_of(collective: Collective, sent: Sent, sizes: IntArray) -> tuple[Values, IntArray, IntArray]:
@@ -280,169 +283,3 @@ def values_of(collective: Collective, sent: Sent, sizes: IntArray) -> tuple[Valu
     begins = np.concatenate(([True], place[1:] != place[:-1]))
     values = Values(code, place, sizes[place % chunks], terms, begins & (placed < 0), following, np.isin(code, last))
     return values, np.searchsorted(code, held * most + known), of_arrival
-
-
-# -- The memory of ranks: the values that they send and end with, and the numbers of missing terms.
-
-
-class CollectiveMemory:
-    """Arrays over value rows (see `Dataflow`) and over rows of streams.
-
-    By value row: `values` (value rows, values of a fragment), `missing`, the number of terms that have not arrived.
-    Values have 32 bits if no sum can need more, else 64. By row of a stream: `parts`, the parts that the receiver has
-    acknowledged (`WHOLE`: all), and `came`, the parts that it has received. By job: `waiting`, the number of missing
-    rows of results; `complete_at`, the arrival time of the last one; `expected`, (fragments, values).
-    """
-
-    def __init__(self, layout: CollectiveLayout) -> None:
-        self.layout, self.flow = layout, dataflow(layout)
-        rows, jobs = len(self.flow.source), len(layout.problem.jobs)
-        width = layout.problem.fragment.values
-        self.values: NDArray[np.signedinteger] = np.zeros((len(self.flow.terms), width), np.int32)
-        self.missing = self.flow.terms.copy()
-        self.parts = np.full(rows, WHOLE, np.uint8)
-        self.came = np.full(rows, WHOLE, np.uint8)
-        self.waiting = np.zeros(jobs, np.int64)
-        self.complete_at = np.zeros(jobs)
-        self.expected: dict[int, NDArray[np.int64]] = {}
-
-    # -- gradients
-
-    def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
-        """Load the gradients of a job's next iteration; the results of the last one are overwritten."""
-        job, ranks = self.layout.problem.jobs[job_index], self.layout.collectives[job_index].ranks
-        total, width = self.layout.totals[job_index], self.values.shape[1]
-        own = [gradients.of(job, job.workers.index(host), iteration) for host in ranks]
-        self.widen(own)
-        wholes = np.stack([padded(each, total, width) for each in own])
-        rows = np.flatnonzero(self.flow.job == job_index)
-        mine = rows[self.flow.own[rows]]
-        self.values[rows] = 0
-        self.values[mine] = wholes[self.flow.rank[mine], self.flow.fragment[mine]]
-        self.missing[rows] = self.flow.terms[rows]
-        self.waiting[job_index] = self.layout.totals[job_index] * len(ranks)
-        self.expected[job_index] = wholes.sum(axis=0, dtype=np.int64)
-        self.came[self.layout.held_rows(self.layout.streams_of(job_index))] = 0
-        self.settle(mine[self.missing[mine] == 0], 0.0)
-
-    def widen(self, gradients: list[NDArray[np.int32]]) -> None:
-        """Widen values to 64 bits if a sum of some of the gradients can overflow 32."""
-        most = sum(int(np.abs(each.astype(np.int64)).max(initial=0)) for each in gradients)
-        if most > INT32.max and self.values.dtype != np.int64:
-            self.values = self.values.astype(np.int64)
-
-    def begin(self, job_index: int) -> None:
-        """Mark the job's iteration as unacknowledged."""
-        self.parts[self.layout.held_rows(self.layout.streams_of(job_index))] = 0
-
-    # -- values
-
-    def is_wide(self, rows: IntArray) -> BoolArray:
-        """Which rows of streams send values that need more than 32 bits, (rows,)."""
-        if self.values.dtype == np.int32:
-            return np.zeros(len(rows), np.bool_)
-        sums = self.values[self.flow.source[rows]]
-        wide: BoolArray = (sums != sums.astype(np.int32)).any(axis=1)
-        return wide
-
-    def words(self, rows: IntArray, part: IntArray) -> NDArray[np.int32]:
-        """The low (`part` 0) or the high 32 bits of the values of rows of streams, big-endian, (rows, values)."""
-        sums = self.values[self.flow.source[rows]]
-        if part.any():
-            sums = np.where(part[:, None] == 0, sums, sums >> 32)
-        words: NDArray[np.int32] = sums.astype(np.int32).astype(">i4")
-        return words
-
-    def is_known(self, rows: IntArray) -> BoolArray:
-        """Whether all terms of the value of each row are there, so that it can be sent, (rows,)."""
-        known: BoolArray = self.missing[self.flow.source[rows]] == 0
-        return known
-
-    def take(self, rows: IntArray, words: NDArray[np.int32], part: IntArray, wide: BoolArray, now: float) -> BoolArray:
-        """Store the arrived words for rows of streams, and return which packets are new; all are (packets,).
-
-        The low and high words (`part` 0 and 1) of a `wide` value come in two packets.
-        """
-        bits = np.where(wide, 1 << part, WHOLE).astype(np.uint8)
-        fresh: BoolArray = first_of_each(2 * rows + np.where(wide, part, 0)) & (self.came[rows] & bits == 0)
-        rows, words, part, wide, bits = rows[fresh], words[fresh], part[fresh], wide[fresh], bits[fresh]
-        np.bitwise_or.at(self.came, rows, bits)
-        target = self.flow.target[rows]
-        used = target >= 0
-        self.add(target[used], shifted(words[used], part[used], wide[used]))
-        whole = used & (self.came[rows] == WHOLE) & first_of_each(rows)
-        np.subtract.at(self.missing, target[whole], 1)
-        touched = np.unique(target[whole])
-        self.settle(touched[self.missing[touched] == 0], now)
-        return fresh
-
-    def add(self, target: IntArray, terms: NDArray[np.signedinteger]) -> None:
-        """Add terms, (terms, values), to the values of the rows `target`, which can repeat."""
-        if not target.size:
-            return
-        if terms.dtype == np.int64 and self.values.dtype != np.int64:
-            self.values = self.values.astype(np.int64)
-        order = np.argsort(target, kind="stable")
-        target, terms = target[order], terms[order]
-        starts = np.flatnonzero(np.concatenate(([True], target[1:] != target[:-1])))
-        if len(starts) < len(target):
-            terms = np.add.reduceat(terms, starts, axis=0, dtype=self.values.dtype)
-        self.values[target[starts]] += terms
-
-    def settle(self, rows: IntArray, now: float) -> None:
-        """Add complete values to the values of which they are terms."""
-        while rows.size:
-            results = np.bincount(self.flow.job[rows[self.flow.final[rows]]], minlength=len(self.waiting))
-            self.waiting -= results
-            self.complete_at[results > 0] = now
-            rows = rows[self.flow.following[rows] >= 0]
-            following = self.flow.following[rows]
-            self.values[following] += self.values[rows]
-            self.missing[following] -= 1
-            rows = following[self.missing[following] == 0]
-
-    # -- results
-
-    def sums(self, job_index: int, rank: int) -> NDArray[np.int64]:
-        """The sums that a rank of a job ends with, (fragments, values)."""
-        sums: NDArray[np.int64] = self.values[self.flow.results[job_index][rank]].astype(np.int64)
-        return sums
-
-    def result(self, job: Job, worker: int) -> NDArray[np.int64]:
-        """The summed gradient that a worker, counted from 0 within its job, holds: (values,)."""
-        job_index = self.layout.problem.jobs.index(job)
-        rank = self.layout.collectives[job_index].ranks.index(job.workers[worker])
-        return self.sums(job_index, rank).ravel()[: job.gradient_bytes // 4]
-
-    def wrong(self, job_index: int) -> str:
-        """A text about inexact sums of the job's ranks; empty if all are exact. All sums must have arrived."""
-        part = next(part for part in self.layout.parts if part.job_index == job_index)
-        return wrong_sums(self.held(job_index, part, rank) for rank in range(len(self.flow.results[job_index])))
-
-    def held(self, job_index: int, part: TreePart, rank: int) -> Held:
-        """The sums that a rank of a job holds, and the expected ones."""
-        host = self.layout.collectives[job_index].ranks[rank]
-        return Held(host, part, self.sums(job_index, rank), self.expected[job_index])
-
-    def first_missing(self, job_index: int) -> tuple[str, int]:
-        """The first host without all results, and the first fragment that it lacks."""
-        lacking = self.missing[self.flow.results[job_index]] > 0
-        rank, fragment = np.argwhere(lacking)[0].tolist()
-        return self.layout.collectives[job_index].ranks[rank], fragment
-
-
-def first_of_each(keys: IntArray) -> BoolArray:
-    """Which elements are the first of their value, (keys,)."""
-    found = np.zeros(len(keys), np.bool_)
-    found[np.unique(keys, return_index=True)[1]] = True
-    return found
-
-
-def shifted(words: NDArray[np.int32], part: IntArray, wide: BoolArray) -> NDArray[np.signedinteger]:
-    """The numbers that words represent, (packets, values): low words of wide values are unsigned, high ones shifted."""
-    if not wide.any():
-        return words
-    numbers = words.astype(np.int64)
-    numbers[wide & (part == 0)] &= 0xFFFFFFFF
-    numbers[wide & (part == 1)] <<= 32
-    return numbers

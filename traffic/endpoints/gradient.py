@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from inakit.planner.core.problem import Job
 from inakit.topo.errors import InputError
+from inakit.traffic.endpoints.records import library
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 INT32 = np.iinfo(np.int32)
 
@@ -37,36 +39,6 @@ class Learner(Gradients, Protocol):
         """Receive the sums, (values,), that a worker holds after an iteration, before `of` gives the next gradient."""
 
 
-class Parts(Protocol):
-    """Gradients that can be read in parts."""
-
-    def part(self, job: Job, worker: int, iteration: int, first: int, count: int) -> NDArray[np.int32]:
-        """`count` values of a worker's gradient, from value `first` on."""
-        ...
-
-
-@runtime_checkable
-class Piecewise(Gradients, Parts, Protocol):
-    """Gradients of which any part can be read alone, so that large ones need not be held in memory."""
-
-
-@dataclass(frozen=True)
-class HeldGradients:
-    """The whole gradients of a job's workers in one iteration, to be read in parts."""
-
-    wholes: Sequence[NDArray[np.int32]]
-
-    @classmethod
-    def of_all(cls, gradients: Gradients, job: Job, iteration: int) -> HeldGradients:
-        """The gradients of all workers; each is asked for once."""
-        return cls([gradients.of(job, worker, iteration) for worker in range(len(job.workers))])
-
-    def part(self, job: Job, worker: int, iteration: int, first: int, count: int) -> NDArray[np.int32]:
-        """`count` values of a worker's gradient, from value `first` on."""
-        _ = job, iteration
-        return self.wholes[worker][first : first + count]
-
-
 class RandomGradients:
     """Gradients uniform in [-magnitude, magnitude), different for each job, worker and iteration."""
 
@@ -76,27 +48,17 @@ class RandomGradients:
         self.seed = seed
         self.magnitude = magnitude
 
+    def key(self, job: Job, worker: int, iteration: int) -> int:
+        """The number that decides the values of one gradient."""
+        return int(library().gradient_key(self.seed, job.number, worker, iteration))
+
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
         """The values for the seed, the job's number, the worker and the iteration."""
-        return self.part(job, worker, iteration, 0, job.gradient_bytes // 4)
-
-    def part(self, job: Job, worker: int, iteration: int, first: int, count: int) -> NDArray[np.int32]:
-        """`count` values of the result of `of`, from value `first` on."""
-        bits = self.bits((self.seed, job.number, worker, iteration), first, count)
-        if self.magnitude & (self.magnitude - 1):
-            bits = (bits * np.uint64(2 * self.magnitude) >> np.uint64(32)).astype(np.uint32)
-        else:
-            bits &= np.uint32(2 * self.magnitude - 1)
-        return (bits - np.uint32(self.magnitude)).view(np.int32)
-
-    @staticmethod
-    def bits(seed: Sequence[int], first: int, count: int) -> NDArray[np.uint32]:
-        """`count` random 32-bit numbers of the sequence of `seed`, from number `first` on."""
-        generator = np.random.PCG64(seed)
-        generator.advance(first // 2)
-        skipped = first % 2
-        pairs: NDArray[np.uint64] = generator.random_raw((skipped + count + 1) // 2)
-        return pairs.astype("<u8", copy=False).view("<u4")[skipped : skipped + count]
+        fragments = -(-job.gradient_bytes // (4 * FRAGMENT.values))
+        values = np.empty(fragments * FRAGMENT.values, np.int32)
+        key = self.key(job, worker, iteration)
+        library().gradient_values(key, 0, fragments, self.magnitude, values.ctypes.data)
+        return values[: job.gradient_bytes // 4]
 
 
 @dataclass(frozen=True)
@@ -135,9 +97,16 @@ class FixedPoint:
         return sums / self.scale / self.workers
 
 
-def exact_sum(gradients: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
-    """The sum over workers, (values,), in 64 bits, which fewer than 2**32 workers cannot overflow."""
-    total = np.zeros(len(gradients[0]), np.int64)
+def exact_sum(gradients: Sequence[NDArray[np.integer]]) -> NDArray[np.int64]:
+    """The sum over workers, of the gradients' shape, in 64 bits, which fewer than 2**32 workers cannot overflow."""
+    total = np.zeros(gradients[0].shape, np.int64)
     for gradient in gradients:
         total += gradient
     return total
+
+
+def padded(values: NDArray[np.integer], count: int, width: int) -> NDArray[np.integer]:
+    """Values as fragments, (count, width); the last one is filled up with zeros."""
+    if len(values) == count * width:
+        return values.reshape(count, width)
+    return np.pad(values, (0, count * width - len(values))).reshape(count, width)

@@ -14,13 +14,11 @@ all streams through one link never fill its queue with more than this time's pac
 class Bounds:
     """A world's limits for streams.
 
-    `in_flight_s`: as `IN_FLIGHT_S`. `round_trip_s`: the part of it for the round trip over empty links. `piecewise`:
-    gradients can be held in pieces.
+    `in_flight_s`: as `IN_FLIGHT_S`. `round_trip_s`: the part of it for the round trip over empty links.
     """
 
     in_flight_s: float = IN_FLIGHT_S
     round_trip_s: float = 0.0
-    piecewise: bool = False
 
 
 @dataclass(frozen=True)
@@ -32,10 +30,9 @@ class WorkerOptions:
     queue of a shared link. `first_timeout_s`: the timeout before the first round trip has been measured, and the
     longest timeout that round trips can set; `min_timeout_s` and `max_timeout_s` bound every timeout. `retry_s`: the
     longest timeout of a fragment that has been sent again already. It is short, because that fragment is known to be
-    lost and its stream can stall until its result arrives. `scan_s`: the interval at which workers look for overdue
-    fragments. `first_seq`: the sequence number of a tree's first fragment in iteration 0. `direct_after_s`: a fragment
-    without a result this long after its first sending goes directly to the PS, past all slots; None:
-    `TIMEOUTS_BY_AGGREGATORS` first timeouts.
+    lost and its stream can stall until its result arrives. `first_seq`: the sequence number of a tree's first fragment
+    in iteration 0. `direct_after_s`: a fragment without a result this long after its first sending goes directly to the
+    PS, past all slots; None: `TIMEOUTS_BY_AGGREGATORS` first timeouts.
     """
 
     paced: bool = True
@@ -44,7 +41,6 @@ class WorkerOptions:
     min_timeout_s: float = 0.08
     max_timeout_s: float = 2.0
     retry_s: float = 0.03
-    scan_s: float = 0.015
     first_seq: int = 0
     direct_after_s: float | None = None
 
@@ -53,9 +49,7 @@ class WorkerOptions:
 class ServerOptions:
     """Options that hold for all PSs of a run.
 
-    `copies_at_once`: the most copies of results that one step puts into the network, one for every worker of a tree;
-    None: unlimited. `ask_again_s`: the least time between two requests for a fragment, in seconds.
+    `ask_again_s`: the least time between two requests for a fragment, in seconds.
     """
 
-    copies_at_once: int | None = 4096
     ask_again_s: float = 0.05

@@ -1,8 +1,6 @@
 """A plan as arrays: its trees and streams, in the order in which endpoints process them.
 
-A stream is the sequence of fragments that one worker sends along one tree. Its fragments, and those of a tree, have
-consecutive rows in flat arrays, so that whole batches of packets of many hosts are one NumPy operation: fragment i of
-stream f has the row `streams.first_row[f] + i % streams.room[f]`.
+A stream is the sequence of fragments that one worker sends along one tree.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +17,9 @@ from inakit.planner.core.problem import FragmentFormat, Job, Problem
 from inakit.planner.core.slot_policies import policy_of
 from inakit.topo.errors import PlanError
 from inakit.traffic.endpoints.options import IN_FLIGHT_S, Bounds
-from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray, before, ragged
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray
 from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Frames, Kind, head_of, new_frames
 
-PIECES = 3
-"""The number of pieces that a stream holds: one in flight, one to continue with, and one that others can still ask for.
-A piece has at least a window of fragments, and at least `LEAST_PIECE` unless all streams together would then hold more
-than `MOST_ROWS`, about 2.5 GB.
-"""
-LEAST_PIECE = 1024
-MOST_ROWS = 1 << 22
 MIN_IN_FLIGHT = 8
 """The least number of fragments in flight of a slow stream."""
 
@@ -50,10 +41,9 @@ class Trees:
     """Arrays over trees, (trees,), sorted by `key`.
 
     `job`: the index of its job. `server`: the host of its PS. `stands_by`: the tree's root is a switch, and the PS sums
-    only fragments that the switch cannot. `count`: its fragments, whose rows begin at `first_row`. `slots`: the number
-    of its aggregators' slots for it, 0 without an aggregator. `hashed`: a hash decides a fragment's slot. `counted`:
-    its sums state their number of workers. `priority`: that of its packets. `key`: `tree_key` of its job and tree
-    number.
+    only fragments that the switch cannot. `count`: its fragments. `slots`: the number of its aggregators' slots for it,
+    0 without an aggregator. `hashed`: a hash decides a fragment's slot. `counted`: its sums state their number of
+    workers. `priority`: that of its packets. `key`: `tree_key` of its job and tree number.
     """
 
     job: IntArray
@@ -64,7 +54,6 @@ class Trees:
     hashed: BoolArray
     counted: BoolArray
     priority: IntArray
-    first_row: IntArray
     key: IntArray
 
     def slot(self, tree: IntArray, seq: IntArray) -> IntArray:
@@ -78,9 +67,8 @@ class Streams:
     """Arrays over streams, (streams,), sorted by host.
 
     `host`, `tree` and `job` are indices; `worker` counts within the job's workers. `label`: that of its packets.
-    `count`: its fragments. `room`: the number of them held at once, in the rows from `first_row` on: all, or `PIECES`
-    times `piece`. `rate_fps`: the planned rate in fragments per second. `in_flight`: the most fragments that await
-    results at once.
+    `count`: its fragments. `rate_fps`: the planned rate in fragments per second. `in_flight`: the most fragments that
+    await results at once.
     """
 
     host: IntArray
@@ -89,9 +77,6 @@ class Streams:
     worker: IntArray
     label: IntArray
     count: IntArray
-    piece: IntArray
-    room: IntArray
-    first_row: IntArray
     rate_fps: FloatArray
     in_flight: IntArray
 
@@ -105,30 +90,6 @@ class StreamLayout:
     parts: tuple[TreePart, ...]
     trees: Trees
     streams: Streams
-
-    @cached_property
-    def stream_of(self) -> IntArray:
-        """The stream of each host and tree, (hosts, trees); -1 if the host is not a worker of the tree."""
-        table = np.full((len(self.hosts), len(self.parts)), -1, np.int64)
-        table[self.streams.host, self.streams.tree] = np.arange(len(self.streams.host))
-        return table
-
-    @cached_property
-    def stream_of_row(self) -> IntArray:
-        """The stream that each row of the flat arrays belongs to, (rows,)."""
-        return np.repeat(np.arange(len(self.streams.room)), self.streams.room)
-
-    def rows(self, stream: IntArray, fragment: IntArray) -> IntArray:
-        """The rows of fragments that are held, counted within their streams; all are (fragments,)."""
-        return self.streams.first_row[stream] + fragment % self.streams.room[stream]
-
-    def rows_from(self, stream: int, first: int, count: int) -> slice:
-        """The rows of `count` fragments of a stream, from `first` on, where a piece begins."""
-        begin = int(self.streams.first_row[stream]) + first % int(self.streams.room[stream])
-        return slice(begin, begin + count)
-
-    def held_rows(self, streams: IntArray) -> IntArray:
-        return ragged(self.streams.first_row[streams], self.streams.room[streams])[1]
 
     def streams_of(self, job_index: int) -> IntArray:
         """The streams of all workers of a job, in ascending order."""
@@ -221,7 +182,6 @@ def tree_arrays(parts: Sequence[TreePart], index: dict[str, int]) -> Trees:
         hashed=np.array([policy_of(part.tree.policy).finds_slots_by_hash for part in parts], np.bool_),
         counted=np.array([part.tree.workers_counted for part in parts], np.bool_),
         priority=np.array([part.tree.priority for part in parts], np.int64),
-        first_row=before(count),
         key=np.array([tree_key(part.job.number, part.tree.number) for part in parts], np.int64),
     )
 
@@ -239,8 +199,6 @@ def stream_arrays(
     count = np.array([part.count for part in of], np.int64)
     rate_fps = np.array([part.rate_bps / (8 * fragment.wire_bytes) for part in of])
     at_once = [in_flight(part.tree, rate, bounds.in_flight_s) for part, rate in zip(of, rate_fps, strict=True)]
-    piece = pieces(np.array(at_once), count) if bounds.piecewise else count
-    room = np.where(PIECES * piece < count, PIECES * piece, count)
     return Streams(
         host=host,
         tree=tree,
@@ -250,18 +208,9 @@ def stream_arrays(
         ),
         label=label,
         count=count,
-        piece=np.where(room < count, piece, count),
-        room=room,
-        first_row=before(room),
         rate_fps=rate_fps,
         in_flight=np.array(at_once, np.int64),
     )
-
-
-def pieces(at_once: IntArray, count: IntArray) -> IntArray:
-    """The fragments in a piece of each stream, (streams,), which has `count` in all and `at_once` in flight."""
-    piece: IntArray = np.maximum(at_once, LEAST_PIECE)
-    return piece if np.minimum(PIECES * piece, count).sum() <= MOST_ROWS else at_once
 
 
 def in_flight(tree: AggregationTree, rate_fps: float, longest_s: float = IN_FLIGHT_S) -> int:
@@ -299,32 +248,27 @@ def set_sequence(layout: StreamLayout, heads: Frames, rows: IntArray, stream: In
     heads["ina"]["slot"][rows] = layout.trees.slot(layout.streams.tree[stream], seq)
 
 
-class AnswerHeads:
-    """The heads of all packets of servers in the array `heads`, and their indices.
+def answer_heads(layout: StreamLayout) -> tuple[Frames, Frames, Frames, Frames]:
+    """The heads of all packets of servers: results and notices to all workers of each tree, (trees,), then results and
+    requests to the worker of each stream alone, (streams,).
 
-    `heads[tree]` is the result to all workers of a tree, and `heads[notice[tree]]` the notice to all of them.
-    `heads[result_to[stream]]` is the result to the worker of a stream alone, and `heads[ask[stream]]` the notice that
-    asks it for its fragment. All are complete except for sequence number, slot, part and the flag OVERFLOW of results.
+    They are complete except for sequence number, slot, part and the flags OVERFLOW and ECN of results.
     """
-
-    def __init__(self, layout: StreamLayout) -> None:
-        trees, streams = range(len(layout.parts)), layout.streams
-        to_all, notices = (
-            [answer_head(layout, tree, kind, flags, None) for tree in trees]
-            for kind, flags in ((Kind.RESULT, 0), (Kind.NOTICE, int(Flag.OVERFLOW)))
-        )
-        to_one, ask_one = (
-            [
-                answer_head(layout, int(tree), kind, int(Flag.RETRANSMITTED), int(host))
-                for host, tree in zip(streams.host, streams.tree, strict=True)
-            ]
-            for kind in (Kind.RESULT, Kind.NOTICE)
-        )
-        # Without an explicit type NumPy would convert the fields to this machine's byte order.
-        self.heads: Frames = np.concatenate(to_all + notices + to_one + ask_one, dtype=BARE_FRAME)
-        self.notice = len(trees) + np.arange(len(trees))
-        self.result_to = 2 * len(trees) + np.arange(len(streams.host))
-        self.ask = self.result_to + len(streams.host)
+    of = layout.streams
+    to_one = [(tree, host) for host, tree in zip(of.host.tolist(), of.tree.tolist(), strict=True)]
+    to_all = [(tree, None) for tree in range(len(layout.parts))]
+    kinds: tuple[tuple[Kind, Flag | int, list[Any]], ...] = (
+        (Kind.RESULT, 0, to_all),
+        (Kind.NOTICE, Flag.OVERFLOW, to_all),
+        (Kind.RESULT, Flag.RETRANSMITTED, to_one),
+        (Kind.NOTICE, Flag.RETRANSMITTED, to_one),
+    )
+    # Without an explicit type NumPy would convert the fields to this machine's byte order.
+    results, notices, to_worker, asking = (
+        np.concatenate([answer_head(layout, tree, kind, int(flags), host) for tree, host in ways], dtype=BARE_FRAME)
+        for kind, flags, ways in kinds
+    )
+    return results, notices, to_worker, asking
 
 
 def answer_head(layout: StreamLayout, tree: int, kind: Kind, flags: int, host: int | None) -> Frames:

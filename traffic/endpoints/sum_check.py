@@ -13,23 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.planner.core.plan import ROOT_LABEL
-from inakit.traffic.endpoints.streams import StreamLayout, TreePart
-from inakit.traffic.sockets.ports import BoolArray, IntArray
-from inakit.traffic.wire.packet_format import Frames
+from inakit.traffic.endpoints.streams import TreePart
+from inakit.traffic.sockets.ports import BoolArray
 
 NAMED = 5
 """The most hosts with wrong sums that a message names."""
-NOT_COUNTED = 0
-"""The field `workers` of sums if the program does not count workers, as `ina_hw`."""
-
-
-def is_miscounted(said: IntArray, covered: IntArray, counted: BoolArray) -> BoolArray:
-    """Whether each packet states a wrong number of workers; all are (packets,).
-
-    Sums of trees whose workers are not `counted` can state `NOT_COUNTED` instead.
-    """
-    wrong: BoolArray = (said != covered) & (counted | (said != NOT_COUNTED))
-    return wrong
 
 
 @dataclass(frozen=True)
@@ -105,53 +93,11 @@ def at_hosts(hosts: Iterable[str]) -> str:
     return f"{counted(len(names), 'host')} ({', '.join(names[:NAMED])}{more})"
 
 
-@dataclass(frozen=True)
-class Miscount:
-    """The first sum of a tree with a wrong number of workers: `said` instead of `covered`."""
-
-    label: int
-    fragment: int
-    said: int
-    covered: int
-
-
-class Miscounts:
-    """The number of sums with a wrong number of workers, by tree, and the first of them."""
-
-    def __init__(self, layout: StreamLayout) -> None:
-        self.layout = layout
-        self.counts = np.zeros(len(layout.parts), np.int64)
-        self.first: dict[int, Miscount] = {}
-
-    def note(self, wrong: BoolArray, heads: Frames, tree: IntArray, fragment: IntArray, covered: IntArray) -> None:
-        """Note the packets under the mask `wrong`, which really cover `covered` workers."""
-        ina = heads["ina"]
-        for at in np.flatnonzero(wrong).tolist():
-            found = Miscount(int(ina["label"][at]), int(fragment[at]), int(ina["workers"][at]), int(covered[at]))
-            self.first.setdefault(int(tree[at]), found)
-        self.counts += np.bincount(tree[wrong], minlength=len(self.counts))
-
-    def take(self, job_index: int) -> str:
-        """A text about wrong counts in a job's sums since the last call; empty if all are right."""
-        trees = self.layout.trees_of(job_index)
-        number = int(self.counts[trees].sum())
-        found = {tree: self.first.pop(tree) for tree in trees.tolist() if tree in self.first}
-        self.counts[trees] = 0
-        if not number:
-            return ""
-        tree, first = min(found.items())
-        says = "sum says" if number == 1 else "sums say"
-        return f"{number:,} {says} a wrong number of workers; the first: {described(self.layout.parts[tree], first)}"
-
-
-def described(part: TreePart, miscount: Miscount) -> str:
-    """A text with the sum, its sender, and both numbers."""
+def described(part: TreePart, label: int, fragment: int, said: int, covered: int) -> str:
+    """A text with a sum that states a wrong number of workers, its sender, and both numbers."""
     tree = part.tree
-    if miscount.label in tree.aggregator_of:
-        sender = f"switch {tree.aggregator_of[miscount.label].switch}"
+    if label in tree.aggregator_of:
+        sender = f"switch {tree.aggregator_of[label].switch}"
     else:
-        sender = f"PS {tree.root}" if miscount.label == ROOT_LABEL else f"worker {tree.workers[miscount.label]}"
-    return (
-        f"tree {tree.number}, fragment {miscount.fragment}, from {sender} (label {miscount.label}), "
-        f"says {miscount.said} and covers {miscount.covered}"
-    )
+        sender = f"PS {tree.root}" if label == ROOT_LABEL else f"worker {tree.workers[label]}"
+    return f"tree {tree.number}, fragment {fragment}, from {sender} (label {label}), says {said} and covers {covered}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +24,6 @@ from inakit.traffic.sockets.ports import FloatArray, IntArray
 LEAST_WINDOW = 2
 MAX_BACKOFF = 6
 """The most doublings of a timeout."""
-NEWEST = 1 / 16
-"""The weight of the newest window in the smoothed share of marks, DCTCP's g."""
 
 
 @dataclass(frozen=True)
@@ -98,55 +95,3 @@ def backoffs(least: FloatArray, fair: FloatArray) -> IntArray:
     mantissa, exponent = np.frexp(least / fair)
     doublings: IntArray = np.clip(exponent - (mantissa == 0.5), 1, MAX_BACKOFF).astype(np.int64)
     return doublings
-
-
-class Windows:
-    """The windows of all streams, arrays (streams,) in fragments.
-
-    `size` is between `least` and `limit`, which slots and rates set. `cut_at`: the time of the last halving, in seconds
-    of the ports' clock; `cuts`: the number of halvings. `share`: the smoothed share of results that are marked, of
-    those `seen` and `marked` in the last window.
-    """
-
-    def __init__(self, limit: IntArray, least: FloatArray, rules: Sequence[WindowRule]) -> None:
-        self.limit, self.least = limit, least
-        self.returns = np.array([rule.returns for rule in rules], np.bool_)
-        self.size: FloatArray = limit.astype(np.float64)
-        self.threshold: FloatArray = limit.astype(np.float64)
-        self.cut_at = np.zeros(len(limit))
-        self.cuts = np.zeros(len(limit), np.int64)
-        self.heeds = np.array([rule.heeds for rule in rules], np.bool_)
-        self.share = np.ones(len(limit))
-        self.seen, self.marked = np.zeros(len(limit), np.int64), np.zeros(len(limit), np.int64)
-
-    def whole(self) -> IntArray:
-        """The windows in whole fragments, (streams,)."""
-        return self.size.astype(np.int64)
-
-    def grow(self, streams: IntArray, results: IntArray) -> None:
-        """Grow windows: `streams[i]` got `results[i]` results."""
-        size, threshold = self.size[streams], self.threshold[streams]
-        steady = size >= threshold
-        grown = np.where(steady, size + results / size, np.minimum(size + results, threshold))
-        self.size[streams] = np.minimum(grown, self.limit[streams])
-
-    def heed(self, streams: IntArray, results: IntArray, marked: IntArray) -> None:
-        """Adapt windows to marks: `streams[i]` got `results[i]` results, of which `marked[i]` are marked."""
-        self.seen[streams] += results
-        self.marked[streams] += marked
-        due = streams[self.heeds[streams] & (self.seen[streams] >= self.size[streams])]
-        share = self.marked[due] / self.seen[due]
-        self.share[due] += NEWEST * (share - self.share[due])
-        cut = due[share > 0]
-        self.size[cut] = np.maximum(self.size[cut] * (1 - self.share[cut] / 2), self.least[cut])
-        self.threshold[cut] = self.size[cut]
-        self.seen[due], self.marked[due] = 0, 0
-
-    def shrink(self, streams: IntArray, now: float, timeouts: FloatArray) -> None:
-        """Halve the windows of congested streams, each at most once in its timeout; `timeouts` are those of all."""
-        cut = streams[now - self.cut_at[streams] > timeouts[streams]]
-        self.cut_at[cut] = now
-        self.cuts[cut] += 1
-        self.size[cut] = np.maximum(self.size[cut] / 2, self.least[cut])
-        lasting = cut[~self.returns[cut]]
-        self.threshold[lasting] = self.size[lasting]

@@ -15,7 +15,7 @@ import numpy as np
 from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InputError, unknown_name
 from inakit.traffic.endpoints.gradient import RandomGradients
-from inakit.traffic.endpoints.streams import AnswerHeads, StreamLayout, gradient_heads, set_sequence
+from inakit.traffic.endpoints.streams import StreamLayout, answer_heads, gradient_heads, set_sequence
 from inakit.traffic.sockets.ports import HostPort, RepeatedFrames
 from inakit.traffic.wire.packet_format import (
     BARE_FRAME,
@@ -54,7 +54,7 @@ class Knowledge:
         self.layout, self.random = layout, random
         self.gradients = self.frames_of([s for s, tree in enumerate(streams.tree) if tree in of_job])
         self.own = self.frames_of(own)
-        answers = AnswerHeads(layout).heads
+        answers: Frames = np.concatenate(answer_heads(layout), dtype=BARE_FRAME)
         self.answers = with_heads(answers[answers["ina"]["job"] == job])
         self.labels = sorted({label for tree in of_job for label in parts[tree].tree.branch_of})
         self.last_seq = max(part.count * part.job.iterations for part in parts)

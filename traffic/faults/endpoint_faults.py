@@ -5,17 +5,20 @@ Faults of links, which affect packets on their way, are implemented in switches 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from random import Random
 from threading import Lock
+from types import MappingProxyType
 
 import numpy as np
 
 from inakit.planner.core.problem import Problem
+from inakit.traffic.closed_loop import ClosedLoop
+from inakit.traffic.endpoints.endpoints import ps
+from inakit.traffic.endpoints.records import NEVER
 from inakit.traffic.endpoints.streams import StreamLayout
-from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets, Ports, is_prefix
 
 SLOWEST = 0.05
 """A straggler's least share of its planned rate."""
@@ -50,102 +53,59 @@ def with_shares(layout: StreamLayout, shares: Mapping[str, float]) -> StreamLayo
     return replace(layout, streams=streams)
 
 
-class FaultyPorts:
-    """`Ports` of hosts of which some are silent for a time, and some send packets twice.
+class FaultyHosts:
+    """Hosts of a run of which some are silent for a time, and some send packets twice.
 
-    A silent host neither sends nor receives: packets that arrive meanwhile are lost. `doubled` has the share of a
-    host's packets that it sends twice, by its name. Results, (hosts,): `doubled`, the number of packets that each has
-    sent twice; `unheard`, the number that it has lost.
+    A silent host neither sends nor receives: packets that arrive meanwhile are lost. `shares` has the share of a host's
+    packets that it sends twice, by its name.
     """
 
-    def __init__(self, inner: Ports, hosts: Sequence[str], doubled: Mapping[str, float], seed: int = 0) -> None:
-        self.inner = inner
-        self.index = {name: number for number, name in enumerate(hosts)}
-        self.silent_until = np.full(len(hosts), -inf)
-        self.cut_off = np.zeros(len(hosts), np.bool_)
-        self._sending = Lock()
-        self.shares = np.array([doubled.get(name, 0.0) for name in hosts])
-        self.random = np.random.default_rng(seed)
-        self.doubled = np.zeros(len(hosts), np.int64)
-        self.unheard = np.zeros(len(hosts), np.int64)
+    def __init__(self, loop: ClosedLoop, shares: Mapping[str, float] = MappingProxyType({}), seed: int = 0) -> None:
+        self.loop = loop
+        self.index = {host.name: number for number, host in enumerate(loop.layout.hosts)}
+        self.records = loop.endpoints.hosts
+        self.ends: list[tuple[float, int]] = []
+        self.lock = Lock()
+        random = Random(seed)
+        for name, number in self.index.items():
+            self.records["random"][number] = random.getrandbits(64)
+            self.records["doubled_share"][number] = round(shares.get(name, 0.0) * (1 << 32))
+
+    @property
+    def doubled(self) -> int:
+        """The number of packets that hosts have sent twice."""
+        return int(self.records["doubled"].sum())
+
+    @property
+    def unheard(self) -> int:
+        """The number of packets that silent hosts have lost."""
+        return int(self.records["unheard"].sum())
 
     def silence(self, host: str, until: float = inf) -> None:
         """Silence `host` until a time of the ports' clock."""
-        self.silent_until[self.index[host]] = until
+        number, ports = self.index[host], self.loop.ports
+        at_ps = NEVER if until == inf else ports.now_ps() + ps(max(0.0, until - ports.now()))
+        self.records["silent_until"][number] = at_ps
+        if until < inf:
+            self.ends.append((until, number))
 
     def cut(self, host: str, *, off: bool) -> None:
         """Silence `host`, because its link is down, or end its silence. Can be called from any thread."""
         if host in self.index:
-            with self._sending:
-                self.cut_off[self.index[host]] = off
+            with self.lock:
+                self.records["cut_off"][self.index[host]] = off
+                if not off:
+                    self.ends.append((-inf, self.index[host]))
 
-    # -- as `Ports`
+    @property
+    def next_due(self) -> float:
+        """The time at which a silent host can be heard again."""
+        return min((until for until, _ in self.ends), default=inf)
 
-    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Send the packets of hosts that are not silent; no others are accepted. Duplicates follow all packets."""
-        with self._sending:
-            return self.send_audible(batches)
-
-    def send_audible(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Send batches without the packets of silent hosts, then the duplicates."""
-        if self.silent().any():
-            batches = [without(batch, self.silent()) for batch in batches]
-        accepted = self.inner.send(batches)
-        if self.shares.any():
-            again = [self.some_of(batch, sent) for batch, sent in zip(batches, accepted, strict=True)]
-            for sent in self.inner.send(again):
-                self.doubled += sent
-        return accepted
-
-    def receive(self) -> Packets:
-        """Return the packets that arrived at hosts that are not silent."""
-        packets, silent = self.inner.receive(), self.silent()
-        if not silent.any():
-            return packets
-        lost: BoolArray = silent[packets.hosts]
-        self.unheard += np.bincount(packets.hosts[lost], minlength=len(self.index))
-        return packets.where(~lost)
-
-    def now(self) -> float:
-        """The time of the ports beneath."""
-        return self.inner.now()
-
-    def sleep(self, seconds: float) -> None:
-        """Let that much time pass."""
-        self.inner.sleep(seconds)
-
-    def is_quiet(self) -> bool:
-        """Whether nothing has arrived at the ports beneath."""
-        return self.inner.is_quiet()
-
-    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
-        """Sleep tick by tick as the ports beneath do."""
-        return self.inner.pass_ticks(tick_s, due)
-
-    def accepts_from(self) -> FloatArray:
-        """The time at which each silent host sends again; unknown for a link that is down."""
-        known: FloatArray = np.maximum(self.inner.accepts_from(), self.silent_until)
-        return known
-
-    def problems(self) -> Mapping[str, int]:
-        """The problems of the ports beneath."""
-        return self.inner.problems()
-
-    # -- which
-
-    def silent(self) -> BoolArray:
-        """Whether each host is silent now, (hosts,)."""
-        found: BoolArray = self.cut_off | (self.silent_until > self.inner.now())
-        return found
-
-    def some_of(self, batch: Outgoing, sent: IntArray) -> Outgoing:
-        """The packets of a batch that are sent twice: each host's share, at random, of those that were `sent`."""
-        host = np.repeat(np.arange(len(batch.counts)), batch.counts)
-        chosen = is_prefix(batch.counts, sent) & (self.random.random(len(host)) < self.shares[host])
-        return replace(batch, rows=batch.rows[chosen], counts=np.bincount(host[chosen], minlength=len(batch.counts)))
-
-
-def without(batch: Outgoing, hosts: BoolArray) -> Outgoing:
-    """The batch without the packets of some hosts."""
-    kept = np.repeat(~hosts, batch.counts)
-    return replace(batch, rows=batch.rows[kept], counts=np.where(hosts, 0, batch.counts))
+    def resume(self, now: float) -> None:
+        """Let hosts go on whose silence is over."""
+        with self.lock:
+            over = [end for end in self.ends if end[0] <= now]
+            self.ends = [end for end in self.ends if end[0] > now]
+        for _, number in over:
+            self.loop.endpoints.resume(number, self.loop.ports.now_ps())

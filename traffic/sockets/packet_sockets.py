@@ -1,6 +1,6 @@
 """Packet sockets in the network namespaces of many hosts, all owned by this process.
 
-Frames leave in batches: `sendmmsg` lets the kernel read NumPy arrays directly. They pass the host's own queueing
+Frames leave in batches by `sendmmsg`. They pass the host's own queueing
 discipline, like an application's frames, so that its rate limit applies and a full queue refuses more. Frames arrive in
 rings.
 """
@@ -15,18 +15,18 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inakit.topo.errors import MachineError, RunError
 from inakit.topo.live.netlink import network_namespace
-from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, ragged
-from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind, offset_of
+from inakit.traffic.sockets.ports import Driven, HostPort, IntArray
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, UDP_PORT, Kind, offset_of
 
 # -- The processors' input queues: their lengths, their drops, and the wait for room.
 #
@@ -104,9 +104,8 @@ class Backlog:
 # Every batch of the kit leaves by `send_batch` or `send_all`. The kernel takes fewer packets than it is given
 # whenever a queue on their way is full: that is back pressure, and the rest goes later.
 
-VALUES_BYTES = FRAME.itemsize - BARE_FRAME.itemsize
 BATCH = 8192
-"""The most packets of a batch that one `send` takes, and about the most that one `receive` returns."""
+"""The most packets of a batch."""
 STUCK_S = 10.0
 """The time in seconds without an accepted packet after which a sender gives up."""
 
@@ -130,40 +129,21 @@ libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 class Messages:
-    """`BATCH` message headers for `sendmmsg`; each message is made of `pieces` pieces of memory."""
+    """`BATCH` message headers for `sendmmsg`."""
 
-    def __init__(self, pieces: int = 1) -> None:
-        self.vectors = np.zeros((BATCH, pieces), IOVEC)
+    def __init__(self) -> None:
+        self.vectors = np.zeros(BATCH, IOVEC)
         self.headers = np.zeros(BATCH, MMSGHDR)
         self.headers["iov"] = self.vectors.ctypes.data + np.arange(BATCH, dtype=np.uint64) * self.vectors.strides[0]
-        self.headers["iov_count"] = pieces
+        self.headers["iov_count"] = 1
         self.address = self.headers.ctypes.data
 
-    def point_at(
-        self,
-        array: NDArray[np.generic],
-        lengths: NDArray[np.integer] | int,
-        *,
-        piece: int = 0,
-        rows: IntArray | None = None,
-    ) -> None:
-        """Piece `piece` of header i is the first `lengths[i]` bytes of row i of `array`, or of row `rows[i]`."""
-        rows = np.arange(len(array)) if rows is None else rows
+    def point_at(self, array: NDArray[np.generic], lengths: NDArray[np.integer] | int) -> None:
+        """Message i is the first `lengths[i]` bytes of row i of `array`."""
         # The kernel gets addresses, so every row must be one piece of memory.
         assert array[:1].flags.c_contiguous
-        self.vectors["base"][: len(rows), piece] = array.ctypes.data + rows * array.strides[0]
-        self.vectors["length"][: len(rows), piece] = lengths
-
-    def hold(self, batch: Outgoing) -> None:
-        """Point at the heads and values of a batch, in its order."""
-        rows = batch.rows[:BATCH]
-        bare = batch.heads["ina"]["kind"][rows] == Kind.NOTICE
-        self.point_at(batch.heads, BARE_FRAME.itemsize, rows=rows)
-        self.point_at(batch.values, np.where(bare, 0, VALUES_BYTES), piece=1, rows=rows)
-
-    def from_row(self, row: int) -> int:
-        """The address of the header of message `row`."""
-        return self.address + row * MMSGHDR.itemsize
+        self.vectors["base"][: len(array)] = array.ctypes.data + np.arange(len(array)) * array.strides[0]
+        self.vectors["length"][: len(array)] = lengths
 
 
 class Taken(NamedTuple):
@@ -213,33 +193,7 @@ def send_all(descriptor: int, address: int, packets: int, host: str, stuck_s: fl
             room.poll(1e3 * stuck_s)
 
 
-class Piece(NamedTuple):
-    """Some packets of a batch, all from one host: `packets` of them, from row `row` of the batch on."""
-
-    host: int
-    row: int
-    packets: int
-
-
-def pieces(batch: Outgoing) -> Iterator[Piece]:
-    """The first `BATCH` packets, host by host, in pieces that the processors' input queues have room for at once."""
-    at_once = max(1, AT_ONCE // batch.copies)
-    row = 0
-    for host in np.flatnonzero(batch.counts).tolist():
-        end = row + int(batch.counts[host])
-        for start in range(row, min(end, BATCH), at_once):
-            yield Piece(host, start, min(start + at_once, end, BATCH) - start)
-        row = end
-
-
-def in_turns(lists: Sequence[Sequence[Piece]]) -> Iterator[tuple[int, Piece]]:
-    """Yield the pieces of all lists with their list's number, in an order that spreads every list evenly."""
-    due = ((place / len(of), number, piece) for number, of in enumerate(lists) for place, piece in enumerate(of))
-    for _, number, piece in sorted(due):
-        yield number, piece
-
-
-# -- Receive rings of many packet sockets, side by side in memory, so that one NumPy step empties them all.
+# -- Receive rings of many packet sockets, side by side in memory.
 #
 # The kernel writes packets that arrive into a socket's ring (packet(7), PACKET_RX_RING with TPACKET_V2) and marks their
 # slots; reading takes no system call. The rings are mapped one behind the other: slot `s` of socket `i` is row `i *
@@ -248,18 +202,10 @@ def in_turns(lists: Sequence[Sequence[Piece]]) -> Iterator[tuple[int, Piece]]:
 SOL_PACKET = 263
 PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION = 5, 6, 10
 TPACKET_V2 = 1
-OURS = 1  # TP_STATUS_USER: the kernel has filled the slot; 0 gives it back
 
 FRAME_AT = 66
 """The offset of a packet in its slot: behind struct tpacket2_hdr and sockaddr_ll, rounded up as in the kernel."""
-SLOT = np.dtype(
-    {
-        "names": ["status", "head", "values"],
-        "formats": [np.uint32, BARE_FRAME, (">i4", FRAGMENT.values)],
-        "offsets": [0, FRAME_AT, FRAME_AT + BARE_FRAME.itemsize],
-        "itemsize": 512,
-    }
-)
+SLOT_BYTES = 512
 BLOCK_BYTES = 1 << 16
 SLOTS_IN_ALL = 1 << 18
 """The approximate number of slots of all rings together, 128 MB, unless `LEAST_SLOTS` in each are more."""
@@ -283,7 +229,7 @@ class ReceiveRings:
 
     def __init__(self, sockets: Sequence[socket.socket]) -> None:
         self.slots = slots_per_ring(len(sockets))
-        self.ring_bytes = self.slots * SLOT.itemsize
+        self.ring_bytes = self.slots * SLOT_BYTES
         self.total = self.ring_bytes * len(sockets)
         self.position = np.zeros(len(sockets), np.int64)
         # The whole range first, then each ring over its part of it.
@@ -294,52 +240,26 @@ class ReceiveRings:
         except BaseException:
             self.close()
             raise
-        octets: Any = (ctypes.c_char * self.total).from_address(self.address)
-        memory: NDArray[np.void] = np.frombuffer(octets, SLOT)
-        self.status: NDArray[np.uint32] = memory["status"]
-        self.packets = memory.view(np.dtype((np.void, SLOT.itemsize)))
 
     def map_ring(self, number: int, opened: socket.socket) -> None:
         """Create a socket's ring, and map it over the socket's part of the memory."""
         opened.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
-        request = struct.pack("@4I", BLOCK_BYTES, self.ring_bytes // BLOCK_BYTES, SLOT.itemsize, self.slots)
+        request = struct.pack("@4I", BLOCK_BYTES, self.ring_bytes // BLOCK_BYTES, SLOT_BYTES, self.slots)
         opened.setsockopt(SOL_PACKET, PACKET_RX_RING, request)
         map_memory(
             self.address + number * self.ring_bytes, self.ring_bytes, mmap.MAP_SHARED | MAP_FIXED, opened.fileno()
         )
 
     def close(self) -> None:
-        """Unmap the memory. Results of `take` stay valid, because they are copies."""
+        """Unmap the memory."""
         if self.total:
             libc.munmap(self.address, self.total)
             self.total = 0
 
-    def take(self, most: int) -> tuple[Frames, NDArray[np.int32], IntArray]:
-        """Take up to about `most` packets that have arrived, those of each socket in their order.
-
-        Returns their heads, (packets,), their values, (packets, 64), and the numbers of their sockets, (packets,).
-        """
-        counts = self.arrived(min(self.slots, max(1, most // len(self.position))))
-        owner, offset = ragged(self.position, counts)
-        rows = owner * self.slots + offset % self.slots
-        taken = self.packets[rows].view(SLOT)
-        self.status[rows] = 0
-        self.position += counts
-        return taken["head"], taken["values"], owner
-
-    def arrived(self, most: int) -> IntArray:
-        """The number of packets that wait in each ring, (sockets,), counted up to `most`, which is at least 1."""
-        counts = np.zeros(len(self.position), np.int64)
-        filled = np.arange(len(self.position))
-        ahead = 1
-        while filled.size and ahead:
-            slots = (self.position[filled] + counts[filled])[:, None] + np.arange(ahead)
-            ours = (self.status[filled[:, None] * self.slots + slots % self.slots] & OURS) != 0
-            found = np.where(ours.all(axis=1), ahead, np.argmin(ours, axis=1))
-            counts[filled] += found
-            filled = filled[found == ahead]
-            ahead = min(4 * ahead, 64, most - int(counts.max(initial=0)))
-        return counts
+    def take(self, endpoints: Driven, now_ps: int) -> None:
+        """Give endpoints all packets that have arrived, those of each socket in their order."""
+        places = self.address, self.position.ctypes.data, self.slots, SLOT_BYTES, FRAME_AT
+        endpoints.library.rings_take(endpoints.address, *places, now_ps)
 
 
 def map_memory(address: int | None, size: int, flags: int, descriptor: int) -> int:
@@ -409,6 +329,8 @@ def attach_filter(opened: socket.socket, program: Sequence[Line]) -> None:
 
 SO_SNDBUFFORCE = 32
 
+TICK_S = 0.001
+"""The interval at which endpoints act in real time, in seconds: a timer for each packet would cost more."""
 SEND_BUFFER_FRAMES = 384
 """The most frames in a host's own queue. More would only age there; the rest waits here."""
 FRAME_TRUESIZE = 1 << 10
@@ -452,7 +374,9 @@ class SocketPorts:
 
     def __init__(self, hosts: Sequence[HostPort]) -> None:
         self.hosts = tuple(hosts)
-        self.outboxes = (Messages(pieces=2), Messages(pieces=2))
+        self.opened_ns = time.monotonic_ns()
+        self.copies = np.ones(len(hosts), np.int64)
+        self.outboxes = np.zeros(0, np.void)
         self.full = np.zeros(len(hosts), np.int64)
         self.lost = np.zeros(len(hosts), np.int64)
         with ExitStack() as stack:
@@ -461,6 +385,7 @@ class SocketPorts:
             self.descriptors = [opened.fileno() for opened in self.sockets]
             self.rings = ReceiveRings(self.sockets)
             stack.callback(self.rings.close)
+            stack.callback(self.free_outboxes)
             self.resources = stack.pop_all()
 
     def open(self, host: HostPort, stack: ExitStack) -> socket.socket:
@@ -468,6 +393,11 @@ class SocketPorts:
         with network_namespace(host.pid):
             stack.enter_context(open_sink())
             return stack.enter_context(open_socket(host))
+
+    def free_outboxes(self) -> None:
+        """Free the memory of packets that wait to be sent."""
+        for host in range(len(self.outboxes)):
+            self.attached.library.outbox_free(self.outboxes.ctypes.data + host * self.outboxes.itemsize)
 
     def __enter__(self) -> SocketPorts:
         return self
@@ -477,51 +407,65 @@ class SocketPorts:
 
     # -- as `Ports`
 
-    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Send at most `BATCH` packets of each batch; the rest is not accepted.
+    def attach(self, endpoints: Driven, *, mute: bool = False) -> None:
+        """Give packets and time to these endpoints from now on. With `mute` they send nothing."""
+        self.attached, library = endpoints, endpoints.library
+        if not len(self.outboxes):
+            self.outboxes = np.zeros(len(self.hosts), endpoints.outbox)
+        endpoints.hosts["way"] = np.arange(len(self.hosts))
+        send = library.endpoints_mute if mute else library.outbox_put
+        endpoints.all["send"] = ctypes.cast(send, ctypes.c_void_p).value or 0
+        endpoints.all["context"] = self.outboxes.ctypes.data
+        # On its way to many workers one packet of a PS becomes many.
+        self.copies[:] = 1
+        np.maximum.at(
+            self.copies, endpoints.trees["server"].astype(np.int64), endpoints.trees["crowd"].astype(np.int64)
+        )
 
-        The batches' pieces take turns, so that the network copies results while gradients are sent.
+    def run(self, until: float) -> None:
+        """Give endpoints what has arrived, send what is due, and sleep for `TICK_S`, at most until `until`."""
+        endpoints, now = self.attached, self.now_ps()
+        self.rings.take(endpoints, now)
+        endpoints.library.endpoints_wake(endpoints.address, now)
+        self.send()
+        endpoints.all["halted"] = 0
+        time.sleep(max(0.0, min(TICK_S, until - self.now())))
+
+    def send(self) -> None:
+        """Send the packets of all outboxes, in turns, so that the network copies results while gradients are sent.
+
+        A host whose queue is full is blocked until it has taken all.
         """
-        accepted = [np.zeros(len(self.hosts), np.int64) for _ in batches]
-        refusing = set()
-        for turn, outbox in zip(batches, self.outboxes, strict=False):
-            outbox.hold(turn)
-        for number, piece in in_turns([list(pieces(batch)) for batch in batches]):
-            if (number, piece.host) not in refusing:
-                self.backlog.admit(piece.packets, batches[number].copies)
-                address = self.outboxes[number].from_row(piece.row)
-                descriptor, name = self.descriptors[piece.host], self.hosts[piece.host].name
-                taken = send_batch(descriptor, address, piece.packets, name)
-                self.full[piece.host] += taken.full
-                accepted[number][piece.host] += taken.packets
-                if taken.packets < piece.packets:
-                    refusing.add((number, piece.host))
-        return accepted
-
-    def receive(self) -> Packets:
-        """Return arrived packets: at most about `BATCH`, and at most an equal share of these from each host."""
-        return Packets.all_of(*self.rings.take(BATCH))
+        endpoints, refusing = self.attached, np.zeros(len(self.hosts), np.bool_)
+        full = ctypes.c_uint32()
+        while (filled := np.flatnonzero((self.outboxes["count"] > 0) & ~refusing)).size:
+            for host in filled.tolist():
+                most = max(1, AT_ONCE // int(self.copies[host]))
+                box = self.outboxes[host : host + 1]
+                self.backlog.admit(min(most, int(box["count"][0] - box["sent"][0])), int(self.copies[host]))
+                wanted = min(most, int(box["count"][0] - box["sent"][0]))
+                address = self.outboxes.ctypes.data + host * self.outboxes.itemsize
+                taken = endpoints.library.outbox_flush(address, self.descriptors[host], most, ctypes.byref(full))
+                if taken < 0:
+                    raise RunError(f"host '{self.hosts[host].name}' cannot send: {os.strerror(-taken)}")
+                self.full[host] += full.value
+                refusing[host] = taken < wanted
+        for host in np.flatnonzero(endpoints.hosts["blocked"] & ~refusing).tolist():
+            endpoints.hosts["blocked"][host] = 0
+            endpoints.library.endpoints_resume(endpoints.address, host, self.now_ps())
+        endpoints.hosts["blocked"] = refusing
 
     def now(self) -> float:
         """Seconds of the monotonic clock."""
         return time.monotonic()
 
-    def sleep(self, seconds: float) -> None:
-        """Let the thread sleep."""
-        time.sleep(seconds)
+    def now_ps(self) -> int:
+        """Picoseconds since the ports were opened."""
+        return 1000 * (time.monotonic_ns() - self.opened_ns)
 
-    def is_quiet(self) -> bool:
-        """False: packets can arrive at any time."""
-        return False
-
-    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
-        """Let no time pass, as packets can arrive at any time."""
-        _ = tick_s, due
-        return np.zeros(0)
-
-    def accepts_from(self) -> FloatArray:
-        """Now."""
-        return np.full(len(self.hosts), -np.inf)
+    def seconds(self, at_ps: int) -> float:
+        """A time of the records in seconds of the monotonic clock."""
+        return self.opened_ns / 1e9 + at_ps / 1e12
 
     def problems(self) -> Mapping[str, int]:
         """The numbers of frames dropped at sockets for lack of buffer, and of sends that a full queue refused."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from inakit.traffic.wire.packet_format import Frames, pick
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -33,56 +32,6 @@ def host_ports(running: Iterable[Any]) -> list[HostPort]:
 
 
 @dataclass(frozen=True)
-class Packets:
-    """Packets that have arrived: their heads (`BARE_FRAME`), their values, and their receiving hosts.
-
-    `heads` and `hosts` are (packets,). Values stay in the buffer of their arrival, `bodies` (arrived, values of a
-    fragment) of any byte order, until `values` is read; `rows` (packets,) are the packets' rows in it.
-    """
-
-    heads: Frames
-    bodies: NDArray[np.signedinteger]
-    hosts: IntArray
-    rows: IntArray
-
-    @classmethod
-    def all_of(cls, heads: Frames, bodies: NDArray[np.signedinteger], hosts: IntArray) -> Packets:
-        """Make packets that each have the values of their row of `bodies`."""
-        return cls(heads, bodies, hosts, np.arange(len(heads)))
-
-    def __len__(self) -> int:
-        return len(self.heads)
-
-    @property
-    def values(self) -> NDArray[np.int32]:
-        """A copy of the values, (packets, values of a fragment), in this machine's byte order."""
-        return self.bodies[self.rows].astype(np.int32, copy=False)
-
-    def where(self, mask: BoolArray) -> Packets:
-        """The packets under a mask, (packets,); nothing is copied if the mask is all true."""
-        return self if mask.all() else self.at(np.flatnonzero(mask))
-
-    def at(self, index: IntArray) -> Packets:
-        """The packets with these numbers, in that order."""
-        return Packets(pick(self.heads, index), self.bodies, self.hosts[index], self.rows[index])
-
-
-@dataclass(frozen=True)
-class Outgoing:
-    """Packets to be sent: the first `counts[0]` from host 0, the next `counts[1]` from host 1, and so on.
-
-    Packet i is `heads[rows[i]]` followed, unless it is a notice, by the big-endian `values[rows[i]]`. The network makes
-    `copies` of each packet.
-    """
-
-    heads: Frames
-    values: NDArray[np.int32]
-    rows: IntArray
-    counts: IntArray
-    copies: int = 1
-
-
-@dataclass(frozen=True)
 class RepeatedFrames:
     """Frames that a host sends repeatedly, at `rate_fps` frames per second. `what` describes them.
 
@@ -97,41 +46,57 @@ class RepeatedFrames:
     sink: HostPort | None = None
 
 
+class Driven(Protocol):
+    """Endpoints as their driver sees them: `inakit.traffic.endpoints.endpoints.Endpoints`."""
+
+    @property
+    def address(self) -> int:
+        """The address of their record."""
+
+    @property
+    def hosts(self) -> NDArray[np.void]:
+        """The records of their hosts."""
+
+    @property
+    def trees(self) -> NDArray[np.void]:
+        """The records of their trees."""
+
+    @property
+    def library(self) -> ctypes.CDLL:
+        """Their functions."""
+
+    @property
+    def outbox(self) -> np.dtype[np.void]:
+        """The type of a host's outbox."""
+
+    @property
+    def all(self) -> NDArray[np.void]:
+        """Their record, (1,)."""
+
+
 class Ports(Protocol):
-    """One port per host, all driven at once; hosts are numbered in the order of the layout."""
+    """One port per host; hosts are numbered in the order of the layout. They drive the endpoints of a run."""
 
-    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Send batches in parallel. Returns for each batch the number of packets that each host accepted, (hosts,).
+    def attach(self, endpoints: Driven, *, mute: bool = False) -> None:
+        """Give packets and time to these endpoints from now on. With `mute` they send nothing."""
 
-        The accepted ones are the first of the host's packets; the rest was not sent.
-        """
-
-    def receive(self) -> Packets:
-        """Everything that has arrived since the last call; the arrays are valid until the next call."""
+    def run(self, until: float) -> None:
+        """Let time pass, at most until `until`. It returns sooner when an iteration is over, and now and then."""
 
     def now(self) -> float:
         """The time in seconds of a monotonic clock."""
 
-    def sleep(self, seconds: float) -> None:
-        """Let that much time pass."""
+    def now_ps(self) -> int:
+        """The time in picoseconds, as in the records of endpoints."""
 
-    def is_quiet(self) -> bool:
-        """Whether it is certain that nothing has arrived since the last call of `receive`."""
-
-    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
-        """Sleep tick by tick to the first tick that is not before `due`, or by which a packet has arrived.
-
-        Returns the times of the ticks before it, in seconds, (ticks,); empty if `is_quiet` is never true.
-        """
-
-    def accepts_from(self) -> FloatArray:
-        """The time from which each host's packets are accepted, if known; -inf: now; (hosts,)."""
+    def seconds(self, at_ps: int) -> float:
+        """A time of the records of endpoints in seconds of the ports' clock."""
 
     def problems(self) -> Mapping[str, int]:
         """The problems so far: texts that name the host, with their counts."""
 
 
-# -- NumPy steps over whole batches of packets: runs of consecutive numbers, prefixes of groups.
+# -- NumPy steps over whole arrays: runs of consecutive numbers.
 
 
 def ragged(starts: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
@@ -148,10 +113,3 @@ def ragged(starts: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
 def before(counts: IntArray) -> IntArray:
     """The total count of the groups before each group, which is the row of its first element in a flat array."""
     return np.cumsum(counts) - counts
-
-
-def is_prefix(counts: IntArray, accepted: IntArray) -> BoolArray:
-    """Whether each element of groups, `counts[i]` in group i, is among the group's first `accepted[i]`: (sum of
-    counts,).
-    """
-    return np.arange(int(counts.sum())) - np.repeat(before(counts), counts) < np.repeat(accepted, counts)

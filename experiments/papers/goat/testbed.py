@@ -26,7 +26,6 @@ from inakit.traffic.endpoints.streams import StreamLayout
 from inakit.traffic.faults.endpoint_faults import with_shares
 from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.measure.monitor import Monitor
-from inakit.traffic.sockets.ports import Ports
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 SUB_MODELS = 16
@@ -145,14 +144,14 @@ class Paces(Interference):
         _ = scene
         return Excuses(hosts=self.late, rates=True)
 
-    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
+    def prepare(self, layout: StreamLayout) -> StreamLayout:
         """Set the workers' rates and windows before the run."""
         streams = with_shares(layout, self.shares).streams
         total = np.bincount(streams.host, streams.count).astype(np.int64)[streams.host]
         trees = [layout.parts[tree].tree for tree in streams.tree]
         limits = [total[number] if shares_slots(tree) else tree.window for number, tree in enumerate(trees)]
         own = -(-self.window * streams.count // total)
-        return replace(layout, streams=replace(streams, in_flight=np.minimum(own, limits))), ports
+        return replace(layout, streams=replace(streams, in_flight=np.minimum(own, limits)))
 
     def entries(self, prepared: Prepared, installed: Entries) -> Entries:
         """The entries with this window where trees share slots; it is at least that of the plan."""

@@ -1,29 +1,30 @@
-"""Workers and PSs as automata: the classes that run on real sockets, given one packet at a time, with a stopped clock.
+"""Workers and PSs as automata: the machines that run on real sockets, given one packet at a time, with a stopped clock.
 
 Their counts and times are not part of their state.
 """
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterable, Mapping, Sequence
+import ctypes
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from nodes import TIMEOUT, Node, Sent, SwitchNode
+from numpy.lib.recfunctions import repack_fields
 from numpy.typing import NDArray
 from small_networks import Setting
 
 from inakit.planner.core.slot_policies import policy_of
 from inakit.switch.program.program import Program
 from inakit.topo.fabric.fabric import addresses
+from inakit.traffic.endpoints.endpoints import Endpoints
+from inakit.traffic.endpoints.gradient import exact_sum, padded
 from inakit.traffic.endpoints.options import WorkerOptions
-from inakit.traffic.endpoints.retransmission import WHOLE
-from inakit.traffic.endpoints.server import Servers
+from inakit.traffic.endpoints.records import NEVER, NONE
 from inakit.traffic.endpoints.streams import StreamLayout, lay_out
-from inakit.traffic.endpoints.worker import GradientSource, WorkerMemory, worker_sender
-from inakit.traffic.sockets.ports import HostPort, Outgoing, Packets
-from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Frames, Kind, head_of
+from inakit.traffic.sockets.ports import HostPort
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Kind
 
 
 def nodes_of(program: Program, setting: Setting) -> Mapping[str, Node]:
@@ -36,172 +37,161 @@ def nodes_of(program: Program, setting: Setting) -> Mapping[str, Node]:
     return nodes | {name: SwitchNode(program, setting, name) for name in setting.entries}
 
 
-class Stored:
-    """An object whose attributes make up a state, except those that are `fixed` and the `counters`.
-
-    Fixed attributes never change. Counters are counts and times: before each step they get their first values again.
-    """
-
-    def __init__(self, owner: object, *, fixed: Iterable[str] = (), counters: Sequence[str] = ()) -> None:
-        self.owner = owner
-        self.names = sorted(set(vars(owner)) - set(fixed) - set(counters))
-        self.first = pickle.dumps({name: getattr(owner, name) for name in counters})
-
-    def values(self) -> list[Any]:
-        """What the attributes hold."""
-        return [getattr(self.owner, name) for name in self.names]
-
-    def restore(self, values: Sequence[Any]) -> None:
-        """Let the attributes hold these values."""
-        vars(self.owner).update(pickle.loads(self.first), **dict(zip(self.names, values, strict=True)))
-
-
-class States:
-    """The states of several objects together, told apart by the content of their attributes.
-
-    The bytes of pickles cannot tell them apart: equal values have different pickles if parts of one value are the same
-    object and those of the other are not.
-    """
-
-    def __init__(self, stored: Sequence[Stored]) -> None:
-        self.stored = stored
-        self.pickled: dict[bytes, bytes] = {}
-
-    def take(self) -> bytes:
-        """The state that the objects are in now."""
-        values = [stored.values() for stored in self.stored]
-        state = content(values)
-        if state not in self.pickled:
-            self.pickled[state] = pickle.dumps(values)
-        return state
-
-    def restore(self, state: bytes) -> None:
-        """Put the objects into a state that was taken before."""
-        for stored, values in zip(self.stored, pickle.loads(self.pickled[state]), strict=True):
-            stored.restore(values)
-
-
-def content(value: Any) -> bytes:
-    """Bytes that are the same for equal values: arrays, lists of them, whole numbers, dictionaries, None."""
-    if isinstance(value, np.ndarray):
-        return repr(value.shape).encode() + value.tobytes()
-    if isinstance(value, list):
-        return b"[%s]" % b",".join(map(content, value))
-    assert isinstance(value, int | dict | None), f"{value} may look different from an equal one"
-    return repr(value).encode()
-
-
+WHOLE = 3
+"""Both parts of a result are there."""
 PATIENT_TRIES = 3
 """A worker that has sent a fragment this often sends it directly to the PS when it times out again."""
-NEVER = 1 << 40
+FAR = 1 << 40
 """A worker sends a fragment again when this many others have overtaken it. That never happens here, so that only a
 timeout makes a worker send again, and with the fault "impatience" that may come at any time."""
+LONG_AGO = -(1 << 60)
+
+
+class Machine:
+    """The endpoints of one host, whose packets are collected. `state` names the fields that make up its state."""
+
+    def __init__(self, setting: Setting, host: str, state: Mapping[str, Sequence[str]]) -> None:
+        self.layout = layout_of(setting)
+        self.number = next(at for at, port in enumerate(self.layout.hosts) if port.name == host)
+        self.endpoints = Endpoints(self.layout, WorkerOptions(paced=False, first_seq=setting.first_seq))
+        self.sent: list[Sent] = []
+        self.function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_uint32] * 2)(self.collect)
+        self.endpoints.all["send"] = ctypes.cast(self.function, ctypes.c_void_p).value or 0
+        self.fields = state
+        for job in range(len(setting.problem.jobs)):
+            self.endpoints.load(job, setting.contributions, 0)
+            self.endpoints.begin(job, 0, 0)
+
+    def collect(self, context: int, way: int, frame: int, length: int) -> None:
+        del context, way
+        self.sent.append((0, ctypes.string_at(frame, length)))
+
+    def keep(self) -> None:
+        """Everything is as now whenever a state is restored, except the fields of the state."""
+        names = ("hosts", "streams", "rows", "trees", "sums", "expected", "covered", "jobs", "timers", "place", "all")
+        self.first = {name: getattr(self.endpoints, name).copy() for name in names}
+        self.results = list(self.endpoints.results.values())
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """The parts of the state: of records only their fields, without those between them."""
+        of = [(getattr(self.endpoints, name), names) for name, names in self.fields.items()]
+        return [*(repack_fields(array[list(names)]) if names else array for array, names in of), *self.results]
+
+    def snapshot(self) -> bytes:
+        return b"".join(array.tobytes() for array in self.arrays())
+
+    def restore(self, state: bytes) -> None:
+        for name, array in self.first.items():
+            getattr(self.endpoints, name)[...] = array
+        at = 0
+        for name, names in self.fields.items():
+            array = getattr(self.endpoints, name)
+            kind = repack_fields(array[:0][list(names)]).dtype if names else array.dtype
+            part = np.frombuffer(state, kind, array.size, at).reshape(array.shape)
+            for field in names:
+                array[field] = part[field]
+            if not names:
+                array[...] = part
+            at += part.nbytes
+        for results in self.results:
+            results[:] = np.frombuffer(state, results.dtype, len(results), at)
+            at += results.nbytes
+
+    def receive(self, packet: bytes) -> None:
+        self.endpoints.library.endpoints_receive(
+            self.endpoints.address, self.number, 0, packet.ljust(FRAME.itemsize, b"\0")
+        )
+
+    def take(self) -> list[Sent]:
+        """What has been sent since the last call."""
+        sent, self.sent = self.sent, []
+        return sent
 
 
 class WorkerNode(Node):
-    """One worker, with what it sends for all of its jobs.
+    """One worker, with what it sends for all of its jobs."""
 
-    Its state is in the `Sender` of workers, in the parts that these are composed of, and in their memory. FIXED names
-    the attributes of each part that never change here, COUNTERS those that get their first values again before each
-    step.
-    """
-
-    FIXED: Mapping[str, tuple[str, ...]] = {
-        "workers": ("layout", "source", "decoder", "pace", "chosen", "chosen_at", "last", "progress", "windows",
-                    "round_trips", "sendings", "retransmission", "counts"),
-        "source": ("layout", "memory", "known"),
-        "memory": ("layout", "gradients", "expected", "loaded", "checked", "turn_at", "crowd", "sources", "wrong_sums"),
-        "progress": ("layout", "streams", "start_seq", "active", "held"),
-        "pace": ("streams", "options"),
-        "round_trips": ("options", "held_s"),
-        "retransmission": ("layout", "options", "acknowledged", "progress", "sendings", "round_trips", "windows", "gap",
-                           "yields", "keeps", "max_backoff"),
-        "sendings": (),
-        "counts": ("miscounts",),
-        "miscounts": ("layout",),
-    }  # fmt: skip
-    COUNTERS: Mapping[str, tuple[str, ...]] = {
-        "progress": ("newest",),
-        "pace": ("credit", "refilled_at", "ready", "late_s"),
-        "round_trips": ("smoothed", "deviation"),
-        "sendings": ("begun_at", "sent_at", "order", "total", "newest_order"),
-        "retransmission": ("scan_at",),
-        "counts": ("sent", "first_sent_at", "last_sent_at", "last_result_at", "retransmitted"),
+    STATE: Mapping[str, Sequence[str]] = {
+        "streams": ("base", "next", "size", "threshold", "again_first"),
+        "rows": ("tries", "flags", "parts"),
+        "trees": ("miscounts",),
     }
 
     def __init__(self, setting: Setting, host: str) -> None:
-        self.host, self.layout, self.slots = host, layout_of(setting), setting.slots
-        streams, jobs = self.layout.streams, range(len(setting.problem.jobs))
-        self.memory = loaded(setting, self.layout)
-        self.fits = all((np.abs(piece.sums) < 1 << 31).all() for piece in self.memory.expected.values())
-        self.workers = worker_sender(self.layout, self.memory, WorkerOptions(paced=False, first_seq=setting.first_seq))
-        self.progress, self.sendings = self.workers.progress, self.workers.sendings
-        self.retransmission = self.workers.retransmission
-        assert isinstance(self.workers.source, GradientSource)
-        self.source = self.workers.source
-        self.retransmission.gap[:] = NEVER
+        self.host, self.slots = host, setting.slots
+        self.machine = Machine(setting, host, self.STATE)
+        self.endpoints, self.layout = self.machine.endpoints, self.machine.layout
+        self.streams, self.rows = self.endpoints.streams, self.endpoints.rows
+        self.mine = np.flatnonzero(self.layout.streams.host == self.machine.number)
+        others = np.setdiff1d(np.arange(len(self.streams)), self.mine)
+        self.streams["active"][others] = 0
+        self.streams["base"][others] = self.streams["next"][others] = self.streams["count"][others]
+        self.streams["gap"] = FAR
         # How often a fragment was sent matters only if an aggregator may answer a fragment that is sent again.
         answered = any(policy_of(tree.policy).keeps_sums for _, tree in setting.trees)
         self.tries_told_apart = PATIENT_TRIES if answered else 1
-        for job in jobs:
-            self.workers.begin(job, 0)
-        self.mine = np.array([self.layout.hosts[number].name == host for number in streams.host])
-        self.progress.base[~self.mine] = self.progress.next[~self.mine] = streams.count[~self.mine]
-        self.fragment_of_row = np.arange(len(self.memory.parts)) - streams.first_row[self.layout.stream_of_row]
-        parts = {
-            "workers": self.workers,
-            **vars(self.workers),
-            "memory": self.memory,
-            "miscounts": self.workers.counts.miscounts,
-        }
-        self.states = States(
-            [
-                Stored(parts[name], fixed=fixed, counters=self.COUNTERS.get(name, ()))
-                for name, fixed in self.FIXED.items()
-            ]
-        )
+        self.sums = [expected(setting, self.layout, int(self.streams["tree"][stream])) for stream in self.mine]
+        self.fits = all((np.abs(sums) < 1 << 31).all() for sums in self.sums)
+        self.machine.keep()
 
     def start(self) -> list[Sent]:
-        outgoing = self.workers.due(0.0)
-        sent = frames_of(outgoing)
-        if outgoing is not None:
-            self.workers.note(outgoing.counts, outgoing.counts)
-        return sent
+        self.endpoints.library.endpoints_wake(self.endpoints.address, 0)
+        return self.machine.take()
 
     def act(self, port: int, packet: bytes) -> list[Sent]:
-        if packet == TIMEOUT:
-            of_slot = self.source.heads["ina"]["slot"] % self.slots == port
-            self.sendings.sent_at[of_slot] = -np.inf
-            self.sendings.begun_at[of_slot & (self.sendings.tries >= PATIENT_TRIES)] = -np.inf
-            self.retransmission.look_now()
-        else:
-            self.workers.receive(arrived(self.layout, self.host, packet), 0.0)
-        return self.start()
+        if packet != TIMEOUT:
+            self.machine.receive(packet)
+            return self.machine.take()
+        for stream in self.mine.tolist():
+            for fragment in self.fragments(stream):
+                row = self.row(stream, fragment)
+                if self.slot(stream, fragment) == port:
+                    self.rows["sent_at"][row] = LONG_AGO
+                    if self.rows["tries"][row] >= PATIENT_TRIES:
+                        self.rows["begun_at"][row] = LONG_AGO
+            self.streams["look_at"][stream] = 0
+        self.endpoints.resume(self.machine.number, 0)
+        return self.machine.take()
+
+    def fragments(self, stream: int) -> range:
+        """The fragments that a stream has sent."""
+        return range(int(self.streams["next"][stream]))
+
+    def row(self, stream: int, fragment: int) -> int:
+        record = self.streams[stream]
+        return int(record["first_row"]) + (fragment & int(record["mask"]))
+
+    def slot(self, stream: int, fragment: int) -> int:
+        """The slot of a fragment of a stream."""
+        tree = self.layout.streams.tree[[stream]]
+        seq = int(self.streams["first_seq"][stream]) + fragment
+        return int(self.layout.trees.slot(tree, np.array([seq & 0xFFFFFFFF]))[0]) % self.slots
 
     def snapshot(self) -> bytes:
-        np.minimum(self.sendings.tries, self.tries_told_apart, out=self.sendings.tries)
-        self.source.heads["ina"]["flags"] = 0  # a worker writes its flags before it sends a packet again
-        return self.states.take()
+        assert (self.streams["again_first"] == NONE).all(), "without a pace all is sent at once"
+        np.minimum(self.rows["tries"], self.tries_told_apart, out=self.rows["tries"])
+        return self.machine.snapshot()
 
     def restore(self, state: bytes) -> None:
-        self.states.restore(state)
+        self.machine.restore(state)
 
     def unfinished(self, state: bytes) -> bool:
         self.restore(state)
-        return bool((self.progress.base < self.layout.streams.count).any())
+        return bool((self.streams["base"] < self.streams["count"]).any())
 
     def awaits(self, state: bytes) -> set[int]:
         self.restore(state)
-        sent = self.progress.next[self.layout.stream_of_row] > self.fragment_of_row
-        lacking = sent & (self.memory.parts != WHOLE) & self.mine[self.layout.stream_of_row]
-        return set((self.source.heads["ina"]["slot"][lacking] % self.slots).tolist())
+        return {
+            self.slot(stream, fragment)
+            for stream in self.mine.tolist()
+            for fragment in self.fragments(stream)
+            if self.rows["parts"][self.row(stream, fragment)] != WHOLE
+        }
 
     def mute(self, state: bytes) -> bool:
         """Whether all is sent, and no notice can come, as sums fit into 32 bits and no PS has a reason to ask."""
         self.restore(state)
-        return (
-            self.fits and self.tries_told_apart == 1 and bool((self.progress.next == self.layout.streams.count).all())
-        )
+        return self.fits and self.tries_told_apart == 1 and bool((self.streams["next"] == self.streams["count"]).all())
 
     def forgets(self, packet: bytes) -> bool:
         """True except for a notice by which a PS asks for a fragment: that is sent even if its result is here."""
@@ -210,51 +200,46 @@ class WorkerNode(Node):
 
     def wrong(self, state: bytes) -> str:
         self.restore(state)
-        for stream in np.flatnonzero(self.mine):
-            sums = self.memory.results(int(stream))
-            expected = self.memory.expected_of(int(self.layout.streams.tree[stream]))
-            whole = self.memory.parts[self.layout.held_rows(np.array([stream]))] == WHOLE
-            for fragment in np.flatnonzero(whole & (sums != expected).any(axis=1)):
-                return wrong_sum(self.host, int(fragment), sums[fragment], expected[fragment])
+        for stream, sums in zip(self.mine.tolist(), self.sums, strict=True):
+            part = self.layout.parts[self.layout.streams.tree[stream]]
+            results = self.endpoints.results[int(self.streams["job"][stream]), int(self.streams["worker"][stream])]
+            held = padded(results, -(-len(results) // sums.shape[1]), sums.shape[1])[part.start :]
+            for fragment in self.fragments(stream):
+                whole = self.rows["parts"][self.row(stream, fragment)] == WHOLE
+                if whole and (held[fragment] != sums[fragment]).any():
+                    return wrong_sum(self.host, fragment, held[fragment], sums[fragment])
         return ""
 
 
 class ServerNode(Node):
     """A PS, with all trees whose root it is."""
 
-    FIXED = ("layout", "options", "members", "answer_heads", "hides", "start_seq", "at_once", "chosen", "later",
-             "miscounts")  # fmt: skip
-    COUNTERS = ("ingress_frames", "last_arrival_at", "discarded", "notices", "strangers", "asked_at")
+    STATE: Mapping[str, Sequence[str]] = {
+        "sums": ("fragment", "done", "marked", "sums"),
+        "covered": (),
+        "trees": ("asks", "miscounts"),
+    }
 
     def __init__(self, setting: Setting, host: str) -> None:
-        self.host, self.layout = host, layout_of(setting)
-        self.servers = Servers(self.layout, setting.first_seq)
-        memory = loaded(setting, self.layout)
-        self.expected = np.concatenate([memory.expected_of(tree) for tree in range(len(self.layout.parts))])
-        for job in range(len(setting.problem.jobs)):
-            self.servers.begin(job, 0)
-        self.states = States(
-            [
-                Stored(self.servers, fixed=(*self.FIXED, *self.COUNTERS)),
-                Stored(self.servers.miscounts, fixed=("layout",)),
-            ]
-        )
+        self.host = host
+        self.machine = Machine(setting, host, self.STATE)
+        self.endpoints, layout = self.machine.endpoints, self.machine.layout
+        self.endpoints.streams["active"] = 0
+        self.first_rows = self.endpoints.trees["first_row"].astype(np.int64)
+        self.expected = [expected(setting, layout, tree) for tree in range(len(layout.parts))]
+        self.machine.keep()
 
     def act(self, port: int, packet: bytes) -> list[Sent]:
         del port
-        self.servers.asked_at[:] = -np.inf  # as if enough time had passed since the PS last asked
-        self.servers.receive(arrived(self.layout, self.host, packet), 0.0)
-        outgoing = self.servers.due(0.0)
-        sent = frames_of(outgoing)
-        if outgoing is not None:
-            self.servers.note(outgoing.counts, outgoing.counts)
-        return sent
+        self.endpoints.sums["asked_at"] = -NEVER  # as if enough time had passed since the PS last asked
+        self.machine.receive(packet)
+        return self.machine.take()
 
     def snapshot(self) -> bytes:
-        return self.states.take()
+        return self.machine.snapshot()
 
     def restore(self, state: bytes) -> None:
-        self.states.restore(state)
+        self.machine.restore(state)
 
     def forgets(self, packet: bytes) -> bool:
         """True except for a packet that was sent again: the PS answers it as soon as the sum is complete."""
@@ -262,8 +247,10 @@ class ServerNode(Node):
 
     def wrong(self, state: bytes) -> str:
         self.restore(state)
-        for row in np.flatnonzero(self.servers.done & (self.servers.sums != self.expected).any(axis=1)):
-            return wrong_sum(self.host, int(row), self.servers.sums[row], self.expected[row])
+        for first, sums in zip(self.first_rows.tolist(), self.expected, strict=True):
+            for row in self.endpoints.sums[first : first + len(sums)]:
+                if row["done"] and (row["sums"] != sums[row["fragment"]]).any():
+                    return wrong_sum(self.host, int(row["fragment"]), row["sums"], sums[row["fragment"]])
         return ""
 
 
@@ -274,38 +261,18 @@ def layout_of(setting: Setting) -> StreamLayout:
     return lay_out(setting.problem, setting.plan, hosts)
 
 
-def loaded(setting: Setting, layout: StreamLayout) -> WorkerMemory:
-    """The memory of all workers before the first iteration."""
-    memory = WorkerMemory(layout)
-    for job in range(len(setting.problem.jobs)):
-        memory.load(job, setting.contributions, 0)
-    return memory
+def expected(setting: Setting, layout: StreamLayout, tree: int) -> NDArray[np.int64]:
+    """The exact sums of all fragments of a tree, (fragments, values)."""
+    part, width = layout.parts[tree], layout.problem.fragment.values
+    of = (setting.contributions.of(part.job, worker, 0) for worker in range(len(part.job.workers)))
+    whole = exact_sum([padded(own, -(-len(own) // width), width) for own in of])
+    return whole[part.start : part.start + part.count]
 
 
 def wrong_sum(who: str, row: int, found: NDArray[np.int64], expected: NDArray[np.int64]) -> str:
     """The first wrong value of a sum, in words."""
     where = int(np.flatnonzero(found != expected)[0])
     return f"{who} holds {found[where]:#x} for fragment {row}, value {where}: {expected[where]:#x} is the sum"
-
-
-def arrived(layout: StreamLayout, host: str, packet: bytes) -> Packets:
-    """One packet that has come to a host, as sockets give it."""
-    frame = np.frombuffer(packet.ljust(FRAME.itemsize, b"\0"), FRAME)
-    number = next(index for index, port in enumerate(layout.hosts) if port.name == host)
-    return Packets.all_of(head_of(frame), frame["values"], np.array([number]))
-
-
-def frames_of(outgoing: Outgoing | None) -> list[Sent]:
-    """The packets that an endpoint hands to its sockets."""
-    if outgoing is None:
-        return []
-    return [(0, frame_of(outgoing.heads[row : row + 1], outgoing.values[row])) for row in outgoing.rows]
-
-
-def frame_of(head: Frames, values: NDArray[np.int32]) -> bytes:
-    """The bytes of a packet; a notice has no values."""
-    bare = head["ina"]["kind"][0] == Kind.NOTICE
-    return head.tobytes() if bare else head.tobytes() + values.tobytes()
 
 
 def head_in(packet: bytes) -> Any:

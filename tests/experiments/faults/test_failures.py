@@ -12,7 +12,9 @@ from inakit.experiments.run.faults import Failures
 from inakit.experiments.run.interference import Scene
 from inakit.experiments.worlds.emulated import Threads
 from inakit.planner.prepared import Prepared
-from inakit.traffic.faults.endpoint_faults import FaultyPorts
+from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
+from inakit.traffic.endpoints.streams import lay_out
+from inakit.traffic.sockets.ports import HostPort
 
 
 class Stage:
@@ -32,8 +34,9 @@ def failures_at(stage: Any) -> Iterator[Failures]:
     problem, plan = case("goat", 1, fragments=2, slots=4, rate_bps=1e6)
     nothing: Any = None
     failures = Failures(())
-    failures.begin(Scene(stage, Prepared(problem, plan), nothing))
-    failures.ports = FaultyPorts(nothing, ["ps", "w1", "w2"], {})
+    failures.initialise(Scene(stage, Prepared(problem, plan), nothing))
+    hosts = [HostPort(name, 0, "eth0", "02:00:00:00:00:01", "10.0.0.1") for name in ("ps", "w1", "w2")]
+    failures.begin(ClosedLoop(lay_out(problem, plan, hosts), nothing, nothing, ReliableOptions(), nothing))
     with Threads.running() as failures.beside:
         yield failures
 
@@ -46,8 +49,8 @@ def test_a_link_is_down_until_its_last_event_is_over() -> None:
         failures.without_links("s1", ["w1", "w2"], 0.0, lambda: None)
         failures._work[-1].result(5)
         assert stage.told == [("ps", False), ("w1", False), ("w2", False), ("w2", True)]
-        assert failures.ports.cut_off.tolist() == [True, True, False]
-    assert not failures.ports.cut_off.any()
+        assert failures.hosts.records["cut_off"].tolist() == [1, 1, 0]
+    assert not failures.hosts.records["cut_off"].any()
     assert stage.told[4:] == [("ps", True), ("w1", True)]
 
 

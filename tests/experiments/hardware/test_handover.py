@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from inakit.traffic.endpoints.worker import WorkerMemory, worker_sender
 
 from inakit.experiments.cli.main import main
 from inakit.experiments.hardware.fit import load_plan_folder
@@ -30,7 +31,6 @@ from inakit.traffic.endpoints.streams import (
     stream_arrays,
     tree_arrays,
 )
-from inakit.traffic.endpoints.worker import WorkerMemory, worker_sender
 from inakit.traffic.sockets.ports import HostPort
 from inakit.traffic.wire.packet_format import FRAGMENT
 

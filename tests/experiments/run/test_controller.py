@@ -26,7 +26,7 @@ from inakit.planner.registry import METHODS
 from inakit.planner.replan import FILLED, fitted
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import leaf_spine
-from inakit.traffic.closed_loop import ClosedLoop, Loop
+from inakit.traffic.closed_loop import ClosedLoop
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 VIRTUAL = pytest.param("virtual", marks=pytest.mark.compiler)
@@ -137,13 +137,13 @@ def test_parts_move_to_another_server_where_routes_do_not_help() -> None:
 @pytest.mark.compiler
 def test_sequence_numbers_go_on_where_trees_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first plan's trees keep their numbers: without new sequence numbers late packets would be taken for new."""
-    first, follow = list[int](), Loop.follow
+    first, follow = list[int](), ClosedLoop.follow
 
-    def noting(loop: Loop, other: ClosedLoop) -> None:
+    def noting(loop: ClosedLoop, other: ClosedLoop) -> None:
         follow(loop, other)
         first.append(loop.options.worker.first_seq)
 
-    monkeypatch.setattr(Loop, "follow", noting)
+    monkeypatch.setattr(ClosedLoop, "follow", noting)
     run_plan(run_beside("virtual", heavy("virtual")), find_world("virtual"))
     away, back = first
     assert away > (BEGINS + 1) * FRAGMENTS["virtual"]

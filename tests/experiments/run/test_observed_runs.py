@@ -37,7 +37,6 @@ from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.topo.virtual.engine import PS_PER_S
-from inakit.traffic.closed_loop import ReliableOptions
 from inakit.traffic.measure.over_time import PARTS
 from inakit.traffic.wire.packet_format import FRAGMENT
 
@@ -68,15 +67,10 @@ def two_workers(fragments: int) -> tuple[Problem, Plan]:
     return Problem(fabric, (job,), FRAGMENT), Plan("by hand", fabric.name, (planned,), SolverOutcome("heuristic", 0.0))
 
 
-def ran(
-    problem: Problem, plan: Plan, noted: Observation | None, faults: FaultPlan | None = None, step_s: float = STEP_S
-) -> Outcome:
-    """A run whose endpoints act every `step_s` or, of slower plans, every ms."""
-    options = ReliableOptions(tick_s=step_s if problem.fabric.name == "by-hand" else 1e-3)
+def ran(problem: Problem, plan: Plan, noted: Observation | None, faults: FaultPlan | None = None) -> Outcome:
     outcome = run_plan(
         Run(
             Prepared(problem, plan),
-            options=options,
             interferences=faults.interferences if faults else (),
             observation=noted,
         ),
@@ -91,10 +85,9 @@ def observed(
     plan: Plan,
     noted: Observation | None = None,
     faults: FaultPlan | None = None,
-    step_s: float = STEP_S,
 ) -> Observed:
     """What is observed of a run, by default as the kit chooses."""
-    found = ran(problem, plan, noted or observation(Prepared(problem, plan)), faults, step_s).observed
+    found = ran(problem, plan, noted or observation(Prepared(problem, plan)), faults).observed
     assert found is not None
     return found
 
@@ -110,38 +103,37 @@ def in_us(found: Observed) -> dict[str, list[float]]:
 
 def test_every_part_of_a_fragments_time_is_known() -> None:
     found = observed(*two_workers(1))
-    assert found.fragments.started_ps.tolist() == [10 * US_PS]
+    assert found.fragments.started_ps.tolist() == [0]
     assert found.fragments.waited_for == ("w2",)
     assert in_us(found) == {
         "slots": [0.0],  # both send at once
         "sending": [3.0],  # 2 from w2, 1 to the PS
         "queues": [0.0],
         "delay": [0.2],  # of the PS's link
-        "server": [6.8],  # complete at 13.2; the PS acts at 20
+        "server": [0.0],  # it answers at once
         "result_sending": [3.0],
         "result_queues": [0.0],
         "result_delay": [0.2],
     }
-    assert found.fragments.total_ps.tolist() == [13_200_000]
+    assert found.fragments.total_ps.tolist() == [6_400_000]
 
 
 def test_a_slow_worker_shows_as_waiting_in_a_slot() -> None:
     found = observed(*two_workers(1), faults=pause("w2", 95e-6))
-    assert in_us(found)["slots"] == [90.0]  # w1 sends at 10, w2 at 100
+    assert in_us(found)["slots"] == [95.0]
     assert in_us(found)["sending"] == [3.0]
     assert found.fragments.waited_for == ("w2",)
 
 
 def test_fragments_that_are_sent_at_once_wait_in_queues() -> None:
     problem, plan = two_workers(5)
-    full = replace(plan, trees=tuple(replace(planned, rate_bps=BITS_PER_US / 2) for planned in plan.trees))
-    found = observed(problem, full, step_s=8e-6)
-    # The first goes alone at 8 µs, four more at 16 µs: w2's link sends one in 2 µs. The PS acts every 8 µs; the results
-    # of three wait at its own link, and again at w2's.
-    assert (found.fragments.started_ps / US_PS).tolist() == [8.0, 16.0, 16.0, 16.0, 16.0]
-    assert in_us(found)["queues"] == [0.0, 0.0, 2.0, 4.0, 6.0]
-    assert in_us(found)["server"] == [4.8, 4.8, 2.8, 0.8, 6.8]
-    assert in_us(found)["result_queues"] == [0.0, 0.0, 2.0, 4.0, 0.0]
+    full = replace(plan, trees=tuple(replace(planned, rate_bps=BITS_PER_US) for planned in plan.trees))
+    found = observed(problem, full)
+    # Workers send one in 1 µs, w2's link one in 2 µs.
+    assert (found.fragments.started_ps / US_PS).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert in_us(found)["queues"] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert in_us(found)["server"] == [0.0] * 5
+    assert in_us(found)["result_queues"] == [0.0] * 5
     assert found.fragments.total_ps.tolist() == found.fragments.parts_ps.sum(axis=1).tolist()
 
 
@@ -149,8 +141,8 @@ def test_links_and_workers_over_time_are_known() -> None:
     problem, plan = two_workers(1)
     links = observed(problem, plan, replace(observation(Prepared(problem, plan)), interval_s=4e-6)).links
     w2 = links.samples.utilisation[links.links.index(("w2", "s"))]
-    assert w2[:5].tolist() == [0.0, 0.0, 0.5, 0.0, 0.0]  # from 10 to 12 µs
-    ((_, first, second),) = [row for row in links.worker_rows(("w1", "w2")) if float(row[0]) == pytest.approx(8e-6)]
+    assert w2[:2].tolist() == [0.5, 0.0]  # from 0 to 2 µs
+    ((_, first, second),) = [row for row in links.worker_rows(("w1", "w2")) if float(row[0]) == 0]
     for rate in (first, second):
         assert float(rate) == pytest.approx(BITS_PER_US / 4)
     assert "ps → s" in [link["link"] for link in links.as_json()["most_loaded"]]
@@ -165,7 +157,7 @@ def test_parts_add_up_under_every_policy(policy: str) -> None:
     parts = dict(zip(PARTS, fragments.parts_ps.T, strict=True))
     assert (parts["sending"] > 0).all()
     assert (parts["result_sending"] > 0).all()
-    assert (parts["server"] == 0).all() == (policy == "switchml")  # there a switch is the root
+    assert (parts["server"] == 0).all()  # a PS answers at once
     assert (fragments.parts_ps.sum(axis=1) == fragments.total_ps).all()
 
 
@@ -181,8 +173,7 @@ def test_a_fragments_time_is_that_of_its_first_and_last_packets(faults: LinkFaul
     assert (fragments.parts_ps >= 0).all()
     assert fragments.started_ps.min() / PS_PER_S == pytest.approx(iteration.started_s)
     ended_s = (fragments.started_ps + fragments.total_ps).max() / PS_PER_S
-    # Endpoints see the last result in the step after it has come.
-    assert 0 <= iteration.started_s + iteration.communication_time_s - ended_s <= 1e-3
+    assert iteration.started_s + iteration.communication_time_s == pytest.approx(ended_s)
 
 
 def test_observing_a_run_changes_nothing_else_of_it() -> None:

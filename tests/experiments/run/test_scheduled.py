@@ -221,23 +221,6 @@ def test_a_job_without_another_port_is_named_before_the_run(tmp_path: Path) -> N
 
 
 @pytest.mark.compiler
-@pytest.mark.long
-def test_in_virtual_time_half_the_step_changes_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inakit.experiments.run import dilation  # noqa: PLC0415
-    from inakit.experiments.run.circuit_schedule import Course, run_course  # noqa: PLC0415
-    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
-
-    course = Course.of(SCHEDULING, SCHEDULE)
-    usual = run_course(course, find_world("virtual"), tmp_path, lambda _: None)
-    step_s = dilation.step_s
-    monkeypatch.setattr(dilation, "step_s", lambda *given: step_s(*given) / 2)
-    halved = run_course(course, find_world("virtual"), tmp_path, lambda _: None)
-    assert halved.jct_s != usual.jct_s
-    assert {job: halved.jct_s[job] for job in (1, 2)} == pytest.approx({job: usual.jct_s[job] for job in (1, 2)}, 0.005)
-    assert halved.jct_s[3] == pytest.approx(usual.jct_s[3], 0.015), "it waits for packets that are lost in the dark"
-
-
-@pytest.mark.compiler
 def test_a_schedule_of_the_papers_testbed_takes_the_time_that_it_says(tmp_path: Path) -> None:
     """In virtual time: as many connections as planned, and a JCT above the plan's by round trips and packets lost."""
     from rich.console import Console  # noqa: PLC0415

@@ -7,21 +7,22 @@ itself gave: every packet that came to a host, the records of links, and the mem
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from struct import pack
-from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
 from inakit.experiments.worlds.world import Wiring
 from inakit.switch.entries import Entries
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.virtual.engine import LINK, Engine
+from inakit.topo.virtual.engine import LINK
+from inakit.traffic.sockets.ports import Driven
+from inakit.traffic.wire.packet_format import FRAME
 
 ADDRESSES = ["first", "last", "starting"]
 """Fields of a link's record that are addresses, which are others in every process."""
@@ -51,9 +52,8 @@ class Recording:
             self.script += pack("<I", network.network.number_of[name]) + state_of(switch)
 
     def end(self, network: LiveVirtualNetwork) -> None:
-        """Note what the run gave, with the packets that hosts have not taken."""
-        network.engine.take()
-        self.script += pack("<I", END)
+        """Note what the run gave."""
+        self.script += pack("<IqI", RUN, network.engine.now_ps, END)
         self.links = without_addresses(network.engine.links.tobytes())
         self.memory = b"".join(switch.state.memory.tobytes() for switch in network.switches.values())
 
@@ -83,46 +83,42 @@ def without_addresses(links: bytes) -> bytes:
     return records.tobytes()
 
 
-def bytes_of(array: NDArray[np.generic], rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """The bytes of some rows of an array, (rows, bytes)."""
-    whole = np.ascontiguousarray(array)
-    return whole.view(np.uint8).reshape(len(whole), -1)[rows]
+GIVE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_uint32] * 2)
+ARRIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32)
 
 
-class RecordingEngine:
-    """An engine that notes every packet sent, every time that passes, and every packet taken."""
+class RecordingNetwork(LiveVirtualNetwork):
+    """A network that notes every packet that its endpoints send and get, with its time."""
 
-    def __init__(self, engine: Engine, recording: Recording) -> None:
-        self.engine, self.recording = engine, recording
+    recording: Recording
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.engine, name)
+    def attach(self, endpoints: Driven, *, mute: bool = False) -> None:
+        """Let the engine give packets and time to endpoints, by functions that take notes."""
+        super().attach(endpoints, mute=mute)
+        engine, library = self.engine, endpoints.library
+        host_of = {
+            endpoints.hosts.ctypes.data + at * endpoints.hosts.itemsize: host.name
+            for at, host in enumerate(self.listening)
+        }
 
-    def send_rows(
-        self,
-        links: NDArray[np.uint32],
-        lengths: NDArray[np.uint32],
-        rows: NDArray[np.int64],
-        heads: NDArray[np.generic],
-        bodies: NDArray[np.generic],
-    ) -> None:
-        """Note the packets, whole, and send them."""
-        frames = np.concatenate([bytes_of(array, rows) for array in (heads, bodies)], axis=1)
-        self.recording.script += pack("<3I", SEND, *frames.shape)
-        for array in (links, lengths, frames):
-            self.recording.script += array.tobytes()
-        self.engine.send_rows(links, lengths, rows, heads, bodies)
+        def give(_: int, link: int, frame: int, length: int) -> None:
+            self.recording.script += pack("<Iq3I2I", RUN, engine.now_ps, SEND, 1, length, link, length)
+            self.recording.script += ctypes.string_at(frame, length)
+            engine.library.engine_give(engine.handle, link, frame, length)
 
-    def run(self, until_ps: int) -> None:
-        """Note the time, and let it pass."""
-        self.recording.script += pack("<Iq", RUN, until_ps)
-        self.engine.run(until_ps)
+        def arrive(host: int, now: int, port: int, frame: int, length: int) -> None:
+            arrived = np.zeros(1, engine.arrival)
+            arrived["at"], arrived["length"] = now, length
+            arrived["node"] = self.network.number_of[host_of[host]]
+            arrived["frame"] = np.frombuffer(ctypes.string_at(frame, length).ljust(FRAME.itemsize, b"\0"), FRAME)
+            self.recording.arrivals += arrived.tobytes()
+            library.endpoints_arrive(ctypes.c_void_p(host), ctypes.c_int64(now), port, ctypes.c_void_p(frame))
 
-    def take(self) -> NDArray[np.void]:
-        """Note what has come, and return it."""
-        found = self.engine.take()
-        self.recording.arrivals += found.tobytes()
-        return found
+        engine.kept += [given := GIVE(give), arriving := ARRIVE(arrive)]
+        endpoints.all["send"] = ctypes.cast(given, ctypes.c_void_p).value or 0
+        for host in self.listening:
+            number = self.network.number_of[host.name]
+            engine.nodes["receive"][number] = ctypes.cast(arriving, ctypes.c_void_p).value or 0
 
 
 @dataclass(frozen=True)
@@ -136,8 +132,9 @@ class RecordedWorld(VirtualWorld):
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> Iterator[LiveVirtualNetwork]:
         """The network, recorded until the block ends."""
-        with super().up(fabric, installed, wiring, progress) as network:
+        network = RecordingNetwork(fabric, installed, wiring, progress, self.program)
+        network.recording = self.recording
+        with network.engine:
             self.recording.begin(network)
-            network.engine = cast(Engine, RecordingEngine(network.engine, self.recording))
             yield network
             self.recording.end(network)

@@ -21,17 +21,14 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.install.fault_entries import LinkFaults
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
-from inakit.traffic.closed_loop import ReliableOptions
 
 pytestmark = pytest.mark.compiler
-
-STEP = ReliableOptions(tick_s=0.001)
 
 
 def planned(topo: str, planner: str, capacity: str | None = None) -> Run:
     """A run of one iteration of a plan for the default job, with room for results."""
     problem = build_problem(FabricChoice(topo, capacity=capacity), JobChoice(gradient_bytes=128_000, iterations=1))
-    return Run(with_headroom(problem, METHODS[planner].plan(problem)), options=STEP)
+    return Run(with_headroom(problem, METHODS[planner].plan(problem)))
 
 
 def ran(run: Run) -> Outcome:
@@ -46,8 +43,8 @@ def test_rates_and_times_are_those_of_the_plan(topo: str, planner: str) -> None:
     assert (outcome.verdict, outcome.reasons, outcome.measured.exact) == ("VALID", (), True)
     assert_within(outcome.measured.sending_rate_bps, prediction.sending_rate_bps, 0.02, "sending rate", "bit/s")
     assert outcome.measured.ps_ingress_bytes == prediction.ps_ingress_bytes
-    # The last result takes some steps and hops more than the plan, which knows no way.
-    assert 0 <= outcome.measured.communication_time_s - prediction.communication_time_s < 0.012
+    # The last result takes some hops more than the plan, which knows no way.
+    assert 0 <= outcome.measured.communication_time_s - prediction.communication_time_s < 0.0015
 
 
 def test_a_run_is_the_same_again() -> None:

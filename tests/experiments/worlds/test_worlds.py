@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import ctypes
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,7 +24,7 @@ from inakit.topo.errors import InputError
 from inakit.topo.fabric.circuits import Interconnect
 from inakit.topo.fabric.fabric import Fabric
 from inakit.traffic.closed_loop import ReliableOptions
-from inakit.traffic.sockets.ports import IntArray, Outgoing
+from inakit.traffic.sockets.ports import Driven
 
 pytestmark = pytest.mark.compiler
 
@@ -36,15 +37,21 @@ def small(fragments: int = 200) -> tuple[Problem, Plan]:
 
 
 class ForgetfulNetwork(LiveVirtualNetwork):
-    """Whatever hosts send every twentieth time is lost."""
+    """Every twentieth packet that hosts send is lost."""
 
     count = 0
 
-    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        self.count += bool(batches)
-        if self.count % 20:
-            return super().send(batches)
-        return [batch.counts.copy() for batch in batches]
+    def attach(self, endpoints: Driven, *, mute: bool = False) -> None:
+        super().attach(endpoints, mute=mute)
+        give, engine = self.engine.library.engine_give, self.engine.handle
+
+        def give_most(_: int, link: int, frame: int, length: int) -> None:
+            self.count += 1
+            if self.count % 20:
+                give(engine, link, frame, length)
+
+        self.function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_uint32] * 2)(give_most)
+        endpoints.all["send"] = ctypes.cast(self.function, ctypes.c_void_p).value or 0
 
 
 @dataclass(frozen=True)

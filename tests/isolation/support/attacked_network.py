@@ -11,7 +11,7 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.ina_program import EVENTS, REJECTED
 from inakit.planner.install.plan_entries import entries
-from inakit.traffic.closed_loop import Loop, ReliableOptions
+from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
 from inakit.traffic.endpoints.gradient import Gradients, RandomGradients
 from inakit.traffic.endpoints.streams import StreamLayout, lay_out
 from inakit.traffic.faults.attacks import Attack, hostile_frames
@@ -115,7 +115,7 @@ def run(
     layout = lay_out(problem, plan, network.hosts)
     attack(network, layout, attacks, seed)
     with network.engine, network.endpoints(layout.hosts) as (ports, executor), network.attacking():
-        loop = Loop(layout, ports, gradients or RandomGradients(), ReliableOptions(stall_s=STALL_S), executor)
+        loop = ClosedLoop(layout, ports, gradients or RandomGradients(), ReliableOptions(stall_s=STALL_S), executor)
         return loop.run(lambda _: None)
 
 

@@ -1,51 +1,72 @@
-"""Credits that are raised at many ticks at once are those of one refill after the other."""
+"""The pace of streams: even, with bursts of a bucket's depth at most after a pause, and late by what a pause cost."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import numpy as np
 import pytest
+from network_model import Faults, ModelPorts
+from traffic_cases import one_job, ports_of
 
+from inakit.experiments.worlds.virtual import Inline
+from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
+from inakit.traffic.endpoints.endpoints import Endpoints
+from inakit.traffic.endpoints.gradient import RandomGradients
 from inakit.traffic.endpoints.options import WorkerOptions
-from inakit.traffic.endpoints.pacing import AT_ONCE, TokenBuckets
-from inakit.traffic.endpoints.streams import Streams
+from inakit.traffic.endpoints.streams import lay_out
+from inakit.traffic.wire.packet_format import FRAGMENT
 
-RATES_FPS = np.array([0.7, 38.3, 333.3, 4e5])
+pytestmark = pytest.mark.compiler
 
-
-def buckets(*, begun: bool, ready: bool) -> TokenBuckets:
-    """Buckets of four streams."""
-    streams: Any = SimpleNamespace(host=np.zeros(4, np.int64), rate_fps=RATES_FPS)
-    found = TokenBuckets(cast(Streams, streams), WorkerOptions())
-    found.ready[:] = ready
-    if begun:
-        found.begin(np.array([1, 3]))
-    return found
+FPS = 1000.0
+DEPTH = 20
+"""Fragments of `credit_s` at this rate."""
 
 
-@pytest.mark.parametrize("begun", [False, True])
-@pytest.mark.parametrize("ready", [False, True])
-@pytest.mark.parametrize("ticks", [0, 1, 2, 2 * AT_ONCE + 3])
-def test_many_refills_at_once_are_one_after_the_other(ticks: int, begun: bool, ready: bool) -> None:
-    times = 3.1 + np.cumsum(np.random.default_rng(ticks).random(ticks) * 0.003)
-    one_by_one, at_once = (buckets(begun=begun, ready=ready) for _ in range(2))
-    for now in times.tolist():
-        one_by_one.refill(now)
-    at_once.refill_at(times)
-    for name in ("credit", "refilled_at", "late_s"):
-        assert getattr(at_once, name).tobytes() == getattr(one_by_one, name).tobytes(), name
+@pytest.fixture
+def alone() -> tuple[Endpoints, ModelPorts]:
+    """A worker that sends 1,000 fragments a second and never gets a result; its window is 40."""
+    problem, plan = one_job(workers=1, fragments=4000, rate_bps=8 * FPS * FRAGMENT.wire_bytes, slots=512)
+    layout = lay_out(problem, plan, ports_of(problem))
+    endpoints, ports = Endpoints(layout, WorkerOptions(first_timeout_s=9.0)), ModelPorts(layout, Faults(lose=1.0))
+    ports.attach(endpoints)
+    endpoints.load(0, RandomGradients(), 0)
+    endpoints.begin(0, 0, 0)
+    return endpoints, ports
 
 
-def test_a_bucket_is_filled_at_the_time_that_it_gives() -> None:
-    found = buckets(begun=False, ready=True)
-    found.refill(1.0)
-    found.credit -= 1.9
-    at = found.filled_at()
-    found.refill(float(at[1]) - 1e-6)
-    assert found.credit[1] < 1
-    found.refill(float(at[1]) + 1e-6)
-    assert found.credit[1] >= 1
-    found.begin(np.array([2]))
-    assert found.filled_at()[2] == -np.inf
+def test_a_stream_sends_one_fragment_after_the_other(alone: tuple[Endpoints, ModelPorts]) -> None:
+    endpoints, ports = alone
+    for sent, until in ((1, 0.0), (1, 0.0009), (2, 0.00101), (11, 0.01001), (40, 1.0)):
+        ports.run(until)
+        assert endpoints.streams["sent"].tolist() == [sent]
+    assert endpoints.late_s().tolist() == [0.0] * len(ports.layout.hosts)
+
+
+def test_after_a_pause_it_catches_up_by_a_bucket_and_is_late_by_the_rest(alone: tuple[Endpoints, ModelPorts]) -> None:
+    endpoints, ports = alone
+    ports.run(0.0045)
+    endpoints.hosts["cut_off"][0] = 1
+    ports.run(0.0545)
+    assert endpoints.streams["sent"].tolist() == [5]
+    endpoints.hosts["cut_off"][0] = 0
+    endpoints.resume(0, ports.now_ps())
+    assert endpoints.streams["sent"].tolist() == [5 + DEPTH]
+    assert endpoints.late_s()[0] == pytest.approx(0.0545 - 0.004 - DEPTH / FPS)
+
+
+def test_a_closed_window_is_no_lateness() -> None:
+    problem, plan = one_job(workers=2, fragments=400, rate_bps=8 * FPS * FRAGMENT.wire_bytes, slots=512)
+    layout = lay_out(problem, plan, ports_of(problem))
+    ports = ModelPorts(layout, Faults(), hop_s=0.05)  # a result takes longer than a window lasts
+    measured = ClosedLoop(layout, ports, RandomGradients(), ReliableOptions(), Inline()).run(lambda _: None)
+    assert measured.exact
+    assert measured.communication_time_s > 2 * 400 / FPS
+    assert not measured.late_s
+
+
+def test_another_rate_holds_at_once(alone: tuple[Endpoints, ModelPorts]) -> None:
+    endpoints, ports = alone
+    ports.run(0.0035)
+    endpoints.set_rates(np.arange(1), 100.0, ports.now_ps())
+    ports.run(0.0235)
+    assert endpoints.streams["sent"].tolist() == [4 + 2]

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from network_model import Faults, ModelPorts
+from traffic_cases import one_job, ports_of
 
-from inakit.traffic.endpoints.windows import MAX_BACKOFF, NEWEST, PANAMA, PLANNED, Windows, backoffs
+from inakit.planner.trees.headroom import with_policy
+from inakit.traffic.endpoints.endpoints import Endpoints
+from inakit.traffic.endpoints.gradient import RandomGradients
+from inakit.traffic.endpoints.options import IN_FLIGHT_S, WorkerOptions
+from inakit.traffic.endpoints.streams import answer_heads, lay_out
+from inakit.traffic.endpoints.windows import MAX_BACKOFF, backoffs
+from inakit.traffic.wire.packet_format import FRAME, Flag
+
+pytestmark = pytest.mark.compiler
+
+NEWEST = 1 / 16
+"""The weight of the newest window in the smoothed share of marks, DCTCP's g."""
 
 
 @pytest.mark.parametrize(
@@ -16,34 +29,59 @@ def test_a_timeout_doubles_until_the_least_window_is_fair(least: float, expected
     assert backoffs(np.array([least]), np.array([1.0])).tolist() == [expected]
 
 
-def windows() -> Windows:
-    """One window that heeds marks, and one that does not, both of 32 fragments."""
-    return Windows(np.array([32, 32]), np.array([2.0, 2.0]), [PANAMA, PLANNED])
+class Window:
+    """The window of a worker, alone in its tree, that has sent fragments and gets results for them."""
 
+    def __init__(self, policy: str, limit: int) -> None:
+        rate_bps = limit / IN_FLIGHT_S * 8 * FRAME.itemsize
+        problem, plan = one_job(workers=1, levels=1, fragments=1 << 16, slots=limit, rate_bps=rate_bps)
+        layout = lay_out(problem, with_policy(problem, plan, policy), ports_of(problem))
+        self.endpoints, self.ports = Endpoints(layout, WorkerOptions(paced=False)), ModelPorts(layout, Faults(lose=1.0))
+        self.ports.attach(self.endpoints)
+        self.endpoints.load(0, RandomGradients(), 0)
+        self.endpoints.begin(0, 0, 0)
+        self.stream = self.endpoints.streams[:1]
+        self.stream["least"] = 2.0
+        self.frame = np.zeros(1, FRAME)
+        head = answer_heads(layout)[0]
+        self.frame.view((np.uint8, FRAME.itemsize))[:, : head.itemsize] = head.view((np.uint8, head.itemsize))
+        self.seq, self.limit = 0, limit
 
-def heed(found: Windows, results: int, marked: int) -> list[float]:
-    """The sizes after this many results have come to each window, of which some are marked."""
-    found.heed(np.arange(2), np.array([results] * 2), np.array([marked] * 2))
-    return [float(size) for size in found.size]
+    def get(self, results: int, *, marked: bool) -> float:
+        """The size of the window after this many results, each with a mark or not."""
+        for _ in range(results):
+            self.endpoints.library.endpoints_wake(self.endpoints.address, self.seq * 1000)
+            self.frame["ina"]["seq"], self.frame["ina"]["flags"] = self.seq, Flag.ECN if marked else 0
+            self.endpoints.library.endpoints_receive(
+                self.endpoints.address, 0, self.seq * 1000 + 1, self.frame.tobytes()
+            )
+            self.seq += 1
+        return float(self.stream["size"][0])
 
 
 def test_a_window_that_heeds_marks_halves_at_the_first_ones() -> None:
-    found = windows()
-    assert heed(found, 31, 31) == [32, 32]
-    assert heed(found, 1, 1) == [16, 32]
-    assert found.threshold.tolist() == [16, 32]
+    window = Window("panama", 32)
+    assert window.get(31, marked=True) == 32
+    assert window.get(1, marked=True) == 16
+    assert window.stream["threshold"].tolist() == [16]
 
 
 def test_a_window_shrinks_by_half_of_the_smoothed_share_of_marks() -> None:
-    found = windows()
+    window = Window("panama", 32)
     for _ in range(200):
-        assert heed(found, 32, 0) == [32, 32]
-    assert found.share[0] == pytest.approx((1 - NEWEST) ** 200)
-    assert heed(found, 32, 16)[0] == pytest.approx(32 * (1 - NEWEST / 2 / 2), rel=1e-3)
+        assert window.get(32, marked=False) == 32
+    assert window.stream["share"][0] == pytest.approx((1 - NEWEST) ** 200)
+    window.get(16, marked=True)
+    assert window.get(16, marked=False) == pytest.approx(32 * (1 - NEWEST / 2 / 2), rel=1e-3)
 
 
 def test_a_window_keeps_its_least_size() -> None:
-    found = windows()
-    for _ in range(20):
-        heed(found, 32, 32)
-    assert found.size.tolist() == [2, 32]
+    window = Window("panama", 32)
+    window.get(32 * 20, marked=True)
+    assert window.stream["size"][0] < 3
+    window.stream["size"] = 2
+    assert window.get(2, marked=True) == 2
+
+
+def test_others_do_not_heed_marks() -> None:
+    assert Window("shadow-copy", 32).get(320, marked=True) == 32

@@ -2,114 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from math import inf
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
+from network_model import Faults, ModelPorts
 from numpy.typing import NDArray
 from traffic_cases import one_job, ports_of
 
+from inakit.experiments.worlds.virtual import Inline
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
 from inakit.topo.fabric.generators import named_fabric
-from inakit.traffic.endpoints.server import Servers
+from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
+from inakit.traffic.endpoints.endpoints import Endpoints
+from inakit.traffic.endpoints.gradient import RandomGradients
+from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.endpoints.streams import gradient_heads, lay_out
-from inakit.traffic.faults.endpoint_faults import DIGITS, SLOWEST, FaultyPorts, Stragglers
-from inakit.traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
-from inakit.traffic.wire.packet_format import BARE_FRAME
-
-HOSTS = ("w0", "w1", "w2")
+from inakit.traffic.faults.endpoint_faults import DIGITS, SLOWEST, FaultyHosts, Stragglers
+from inakit.traffic.wire.packet_format import FRAME
 
 
-class Recorder:
-    """Ports that note what is sent and take at most `room` packets of each host."""
-
-    def __init__(self, room: int = 1000) -> None:
-        self.room, self.time = room, 0.0
-        self.sent: list[tuple[int, int]] = []
-        self.arrived = Packets.all_of(np.zeros(0, BARE_FRAME), np.zeros((0, 64), np.int32), np.zeros(0, np.int64))
-
-    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        found = []
-        for batch in batches:
-            host = np.repeat(np.arange(len(batch.counts)), batch.counts)
-            first = np.cumsum(batch.counts) - batch.counts
-            taken = np.arange(len(host)) - first[host] < self.room
-            self.sent += list(zip(host[taken].tolist(), batch.rows[taken].tolist(), strict=True))
-            found.append(np.minimum(batch.counts, self.room))
-        return found
-
-    def receive(self) -> Packets:
-        return self.arrived
-
-    def now(self) -> float:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.time += seconds
-
-    def is_quiet(self) -> bool:
-        return not len(self.arrived)
-
-    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
-        return np.arange(self.time, due, tick_s)
-
-    def accepts_from(self) -> FloatArray:
-        return np.full(len(HOSTS), -np.inf)
-
-    def problems(self) -> dict[str, int]:
-        return {}
+def begun(shares: Mapping[str, float] = MappingProxyType({}), seed: int = 0) -> tuple[FaultyHosts, ModelPorts]:
+    """Three workers in an iteration of 1,000 fragments, on a network that loses everything."""
+    problem, plan = one_job(workers=3, levels=1, fragments=1000, slots=512)
+    layout = lay_out(problem, plan, ports_of(problem))
+    ports, options = ModelPorts(layout, Faults(lose=1.0)), ReliableOptions(WorkerOptions(first_timeout_s=9.0))
+    loop = ClosedLoop(layout, ports, RandomGradients(), options, Inline())
+    ports.attach(loop.endpoints)
+    loop.load(0, 0)
+    faults = FaultyHosts(loop, shares, seed)
+    loop.endpoints.begin(0, 0, 0)
+    return faults, ports
 
 
-def outgoing(*counts: int) -> Outgoing:
-    rows = np.arange(sum(counts)) + 100
-    heads = np.zeros(sum(counts) + 100, BARE_FRAME)
-    return Outgoing(heads, np.zeros((len(heads), 64), np.int32), rows, np.array(counts))
-
-
-def arrived(*hosts: int) -> Packets:
-    return Packets.all_of(np.zeros(len(hosts), BARE_FRAME), np.zeros((len(hosts), 64), np.int32), np.array(hosts))
+def hear(ports: ModelPorts, host: int) -> None:
+    """Let a packet of no tree come to a host."""
+    frame = np.zeros(1, FRAME)
+    ports.endpoints.library.endpoints_receive(ports.endpoints.address, host, ports.now_ps(), frame.tobytes())
 
 
 def test_a_silent_host_sends_and_hears_nothing_until_it_is_over() -> None:
-    inner = Recorder()
-    ports = FaultyPorts(inner, HOSTS, {})
-    ports.silence("w1", 5.0)
-    inner.arrived = arrived(0, 1, 1, 2)
-    assert [sent.tolist() for sent in ports.send([outgoing(2, 3, 1)])] == [[2, 0, 1]]
-    assert inner.sent == [(0, 100), (0, 101), (2, 105)]
-    assert ports.receive().hosts.tolist() == [0, 2]
-    assert ports.unheard.tolist() == [0, 2, 0]
-    inner.time = 5.0
-    assert [sent.tolist() for sent in ports.send([outgoing(2, 3, 1)])] == [[2, 3, 1]]
-    assert ports.receive().hosts.tolist() == [0, 1, 1, 2]
+    faults, ports = begun()
+    faults.silence("w1", 0.005)
+    ports.run(0.004)
+    sent = ports.sent[:3].tolist()
+    assert sent[1] == 0 < sent[0] == sent[2]
+    for host in range(3):
+        hear(ports, host)
+    assert faults.records["unheard"].tolist()[:3] == [0, 1, 0]
+    assert faults.records["strangers"].tolist()[:3] == [1, 0, 1]
+    ports.run(0.006)
+    assert ports.sent[1] > 0
+    assert faults.next_due == 0.005
+    faults.resume(ports.now())
+    assert faults.next_due == inf
+    hear(ports, 1)
+    assert (faults.unheard, faults.records["strangers"][1]) == (1, 1)
 
 
 def test_a_killed_host_stays_silent() -> None:
-    inner = Recorder()
-    ports = FaultyPorts(inner, HOSTS, {})
-    ports.silence("w0")
-    inner.time = 1e9
-    assert ports.send([outgoing(1, 0, 0)])[0].tolist() == [0, 0, 0]
+    faults, ports = begun()
+    faults.silence("w0")
+    ports.run(5.0)
+    assert ports.sent[0] == 0 < ports.sent[1]
+
+
+def test_a_host_that_is_cut_off_goes_on_when_its_link_is_up() -> None:
+    faults, ports = begun()
+    faults.cut("w0", off=True)
+    ports.run(0.01)
+    assert ports.sent[0] == 0
+    faults.cut("w0", off=False)
+    assert faults.next_due == -inf
+    faults.resume(ports.now())
+    assert ports.sent[0] > 0
 
 
 def test_a_host_sends_its_share_of_packets_twice() -> None:
-    inner = Recorder()
-    ports = FaultyPorts(inner, HOSTS, {"w1": 0.25}, seed=1)
-    accepted = ports.send([outgoing(0, 0, 0), outgoing(400, 400, 400)])
-    assert accepted[1].tolist() == [400, 400, 400]
-    again = inner.sent[1200:]
-    assert {host for host, _ in again} == {1}
-    assert set(again) <= set(inner.sent[:1200])
-    assert len(set(again)) == len(again) == int(ports.doubled[1])
-    assert 60 < len(again) < 140
-
-
-def test_only_what_was_sent_is_sent_twice() -> None:
-    inner = Recorder(room=3)
-    ports = FaultyPorts(inner, HOSTS, {"w0": 1.0})
-    assert ports.send([outgoing(10, 0, 0)])[0].tolist() == [3, 0, 0]
-    assert inner.sent == [(0, 100), (0, 101), (0, 102)] * 2
+    faults, ports = begun({"w1": 0.25}, seed=1)
+    ports.run(0.02)
+    once, twice = int(ports.sent[0]), int(ports.sent[1])
+    assert twice == once + faults.doubled
+    assert 0.15 * once < faults.doubled < 0.35 * once
 
 
 def problem(workers: int) -> Problem:
@@ -148,16 +125,22 @@ def test_the_seed_decides() -> None:
 def test_a_server_that_restarts_forgets_its_own_sums_and_answers() -> None:
     problem, plan = one_job(workers=2, servers=2, levels=0, fragments=2)
     layout = lay_out(problem, plan, ports_of(problem))
-    servers = Servers(layout)
-    servers.begin(0, 0)
-    heads = gradient_heads(layout)  # fragment 0 of every stream: both servers have their whole sum
-    values = np.full((len(heads), 64), 3, np.int32)
-    servers.receive(Packets.all_of(heads, values, layout.trees.server[layout.streams.tree]), now=1.0)
-    assert servers.done.tolist() == [True, True]
-    servers.restart(int(layout.trees.server[0]))
-    assert servers.done.tolist() == [False, True]
-    assert servers.covered.any(axis=1).tolist() == [False, True]
-    assert servers.sums.any(axis=1).tolist() == [False, True]
-    due = servers.due(0.0)
-    assert due is not None
-    assert due.heads["ina"]["tree"].tolist() == [2]
+    endpoints, ports = Endpoints(layout), ModelPorts(layout, Faults(lose=1.0))
+    ports.attach(endpoints)
+    endpoints.listen(0, 0)
+    first, second = (int(host) for host in layout.trees.server)
+    endpoints.hosts["blocked"] = 1
+    for head, tree in zip(gradient_heads(layout), layout.streams.tree, strict=True):  # fragment 0 of every stream
+        frame = np.zeros(1, FRAME)
+        frame.view((np.uint8, FRAME.itemsize))[0, : head.nbytes] = np.frombuffer(head.tobytes(), np.uint8)
+        frame["values"] = 3
+        endpoints.library.endpoints_receive(endpoints.address, int(layout.trees.server[tree]), 1, frame.tobytes())
+    assert endpoints.sums["done"].tolist() == [1, 1]
+    assert endpoints.hosts["pending_count"][[first, second]].tolist() == [1, 1]
+    endpoints.restart(first)
+    assert endpoints.sums["fragment"].tolist() == [-1, 0]
+    assert endpoints.hosts["pending_count"][[first, second]].tolist() == [0, 1]
+    endpoints.hosts["blocked"] = 0
+    for host in (first, second):
+        endpoints.resume(host, 2)
+    assert ports.sent[[first, second]].tolist() == [0, 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,13 +17,15 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import MachineError, RunError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from inakit.traffic.closed_loop import ReliableOptions, run_reliable
+from inakit.traffic.endpoints.endpoints import Endpoints
 from inakit.traffic.endpoints.options import WorkerOptions
+from inakit.traffic.endpoints.streams import lay_out
 from inakit.traffic.measure.counters import interfaces, queue_drops
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.replay import run_replay
-from inakit.traffic.sockets.packet_sockets import SEND_BUFFER_FRAMES, SocketPorts
-from inakit.traffic.sockets.ports import HostPort, Outgoing, Packets
-from inakit.traffic.wire.packet_format import FRAGMENT, Kind, head_of, new_frames
+from inakit.traffic.sockets.packet_sockets import SEND_BUFFER_FRAMES, Messages, SocketPorts, send_batch
+from inakit.traffic.sockets.ports import HostPort
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, FRAME, Frames, Kind, new_frames
 
 pytestmark = pytest.mark.root
 
@@ -87,48 +90,56 @@ def exact(measured: Measured) -> Measured:
     return measured
 
 
-def arriving(ports: SocketPorts, count: int) -> Iterator[Packets]:
-    """What is received until so many packets are there, or nothing has come for a second."""
-    patience = 200
-    while count > 0 and patience:
-        ports.sleep(0.005)
-        packets = ports.receive()
-        patience = 200 if len(packets) else patience - 1
-        count -= len(packets)
-        yield packets
+def sent_by(ports: SocketPorts, frames: Frames) -> int:
+    """Send frames from the worker, without values where they are notices; returns how many were sent."""
+    messages = Messages()
+    bare = frames["ina"]["kind"] == Kind.NOTICE
+    messages.point_at(frames, np.where(bare, BARE_FRAME.itemsize, FRAME.itemsize))
+    return send_batch(ports.descriptors[0], messages.address, len(frames), "w0").packets
 
 
-def test_a_batch_arrives_whole_and_in_order(pair: list[HostPort]) -> None:
+def listening(ports: SocketPorts, fragments: int) -> Endpoints:
+    """Endpoints of one worker and its PS, which only listen."""
+    problem, plan = direct_problem(1.0, 1e6)
+    job = replace(problem.jobs[0], gradient_bytes=fragments * 4 * FRAGMENT.values)
+    endpoints = Endpoints(lay_out(replace(problem, jobs=(job,)), plan, list(ports.hosts)), whole=True)
+    ports.attach(endpoints, mute=True)
+    endpoints.listen(0, 0)
+    return endpoints
+
+
+def test_what_is_sent_arrives_whole(pair: list[HostPort]) -> None:
     frames = new_frames(20, src_mac=pair[0].mac, dst_mac=pair[1].mac, src_ip=pair[0].ipv4, dst_ip=pair[1].ipv4)
-    heads = head_of(frames)
-    heads["ina"]["kind"], heads["ina"]["seq"] = Kind.GRADIENT, np.arange(20)
-    values = np.random.default_rng(0).integers(-9, 9, (50, FRAGMENT.values)).astype(">i4")
-    rows = np.arange(20)[::-1].copy()
+    fields = {"kind": Kind.GRADIENT, "job": 1, "tree": 1, "label": 1, "workers": 1, "seq": np.arange(20)}
+    for name, value in fields.items():
+        frames["ina"][name] = value
+    frames["values"] = np.random.default_rng(0).integers(-9, 9, (20, FRAGMENT.values))
     with SocketPorts(pair) as ports:
-        assert ports.send([Outgoing(heads, values, rows, np.array([20, 0]))])[0].tolist() == [20, 0]
-        packets = list(arriving(ports, 20))
-        assert (np.concatenate([each.heads for each in packets]) == heads[rows]).all()
-        assert (np.concatenate([each.values for each in packets]) == values[rows]).all()
-        assert np.concatenate([each.hosts for each in packets]).tolist() == [1] * 20
-        assert not len(ports.receive())
+        endpoints = listening(ports, 20)
+        assert sent_by(ports, frames) == 20
+        ports.run(ports.now())
+        for _ in range(200):
+            ports.run(ports.now() + 0.005)
+        sums, done = endpoints.sums_of(0)
+        assert done.all()
+        assert (sums == frames["values"]).all()
+        assert endpoints.hosts["strangers"].tolist() == [0, 0]
         assert not ports.problems()
 
 
 def test_the_filter_lets_only_whole_ina_packets_in(pair: list[HostPort]) -> None:
     frames = new_frames(5, src_mac=pair[0].mac, dst_mac=pair[1].mac, src_ip=pair[0].ipv4, dst_ip=pair[1].ipv4)
-    heads = head_of(frames)
-    heads["ina"]["kind"] = Kind.GRADIENT, Kind.GRADIENT, Kind.NOTICE, Kind.NOTICE, Kind.GRADIENT
-    heads["udp"]["dst_port"][1] = 53
-    heads["ipv4"]["protocol"][3] = 6
-    heads["ipv4"]["ip_flags_fragment_offset"][4] = 1
-    heads["ipv4"]["dst"][[1, 3]] += 1  # not the host's own address: its kernel ignores them
-    values = np.zeros((5, FRAGMENT.values), ">i4")
+    frames["ina"]["kind"] = Kind.GRADIENT, Kind.GRADIENT, Kind.NOTICE, Kind.NOTICE, Kind.GRADIENT
+    frames["udp"]["dst_port"][1] = 53
+    frames["ipv4"]["protocol"][3] = 6
+    frames["ipv4"]["ip_flags_fragment_offset"][4] = 1
+    frames["ipv4"]["dst"][[1, 3]] += 1  # not the host's own address: its kernel ignores them
     with SocketPorts(pair) as ports:
-        ports.send([Outgoing(heads, values, np.arange(5), np.array([5, 0]))])
-        heard = [kind for packets in arriving(ports, 2) for kind in packets.heads["ina"]["kind"].tolist()]
-        ports.sleep(0.05)
-        heard += ports.receive().heads["ina"]["kind"].tolist()
-        assert heard == [Kind.GRADIENT, Kind.NOTICE]
+        endpoints = listening(ports, 1)
+        sent_by(ports, frames)
+        for _ in range(50):
+            ports.run(ports.now() + 0.005)
+        assert endpoints.hosts["strangers"].tolist() == [0, 2]  # of no tree; the others did not come in
     # No host has answered that nobody listens, not even to what the filter let pass.
     assert interfaces(pair[0].pid)["ina-w0"].received_packets == 0
 
@@ -137,9 +148,16 @@ def test_a_full_queue_pushes_back_and_drops_nothing(pair: list[HostPort]) -> Non
     count = 4 * SEND_BUFFER_FRAMES
     frames = new_frames(count, src_mac=pair[0].mac, dst_mac=pair[1].mac, src_ip=pair[0].ipv4, dst_ip=pair[1].ipv4)
     with SocketPorts(pair) as ports:
-        values = np.zeros((count, FRAGMENT.values), ">i4")
-        (accepted,) = ports.send([Outgoing(head_of(frames), values, np.arange(count), np.array([count, 0]))])
-        assert SEND_BUFFER_FRAMES / 4 < accepted[0] < count
+        endpoints = listening(ports, 1)
+        for row in range(count):
+            endpoints.library.outbox_put(ports.outboxes.ctypes.data, 0, frames[row : row + 1].tobytes(), FRAME.itemsize)
+        ports.send()
+        sent = int(ports.outboxes["sent"][0])
+        assert SEND_BUFFER_FRAMES / 4 < sent < count
+        assert endpoints.hosts["blocked"].tolist() == [1, 0]
+        while ports.outboxes["count"][0]:
+            ports.run(ports.now() + 0.01)
+        assert endpoints.hosts["blocked"].tolist() == [0, 0]
     assert queue_drops(pair[0].pid)["ina-w0"] == 0
 
 

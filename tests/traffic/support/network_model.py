@@ -6,18 +6,22 @@ branches, and Python adds sums. It loses, repeats and delays packets on request.
 
 from __future__ import annotations
 
+import ctypes
 import heapq
 import random
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inakit.planner.core.plan import ROOT_LABEL, Aggregator
+from inakit.traffic.endpoints.endpoints import PS_PER_S
 from inakit.traffic.endpoints.streams import RESULTS_IPV4, StreamLayout
-from inakit.traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
-from inakit.traffic.wire.packet_format import FRAME, Flag, Frames, Kind, head_of
+from inakit.traffic.sockets.ports import Driven
+from inakit.traffic.wire.packet_format import FRAME, Flag, Frames, Kind
 
 Key = tuple[str, int, int]
 
@@ -58,9 +62,11 @@ class Arrival:
 
 
 class ModelPorts:
-    """`Ports` over the model; its clock moves only when somebody sleeps.
+    """`Ports` over the model, with a clock of its own.
 
-    `accept`: how many packets of each host one `send` takes at most. `counts`: what switches and servers have seen.
+    `wrong`: what the network adds to a value of a result, by the receiving host, the tree, the fragment and the value.
+    `accept`: how many packets of each host wait for the network at once; a host with more is blocked for a moment.
+    `counts`: what switches and servers have seen. `sent`: how many packets each host has sent, (hosts,).
     """
 
     def __init__(self, layout: StreamLayout, faults: Faults, hop_s: float = 0.0002, accept: int = 1 << 30) -> None:
@@ -72,6 +78,10 @@ class ModelPorts:
         self.slots: dict[Key, Slot] = {}
         self.address = {host.ipv4: number for number, host in enumerate(layout.hosts)}
         self.counts = dict.fromkeys(("gradients_at_servers", "completed", "flushed", "collided", "wide"), 0)
+        self.sent = np.zeros(len(layout.hosts), np.int64)
+        self.lately: Counter[int] = Counter()
+        self.unblock_at = inf
+        self.wrong: dict[tuple[str, int, int, int], int] = {}
 
     # -- as `Ports`
 
@@ -79,60 +89,73 @@ class ModelPorts:
         """The clock."""
         return self.clock
 
-    def sleep(self, seconds: float) -> None:
-        """Move the clock."""
-        self.clock += seconds
+    def now_ps(self) -> int:
+        """The clock in picoseconds."""
+        return round(self.clock * PS_PER_S)
 
-    def is_quiet(self) -> bool:
-        """Whether no packet has come to a host or a node by now."""
-        return not self.events or self.events[0].at > self.clock
-
-    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
-        """Sleep tick by tick."""
-        passed = []
-        while (now := self.clock) < due and self.is_quiet():
-            passed.append(now)
-            self.sleep(now + tick_s - now)
-        return np.array(passed)
-
-    def accepts_from(self) -> FloatArray:
-        """Now."""
-        return np.full(len(self.layout.hosts), -np.inf)
+    def seconds(self, at_ps: int) -> float:
+        """Picoseconds in seconds."""
+        return at_ps / PS_PER_S
 
     def problems(self) -> Mapping[str, int]:
         """None: a model meets no problems."""
         return {}
 
-    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Put the packets that hosts may send on their way."""
-        return [self.send_batch(batch) for batch in batches]
+    def attach(self, endpoints: Driven, *, mute: bool = False) -> None:
+        """Let the model give packets and time to endpoints."""
+        assert not mute
+        self.endpoints = endpoints
+        self.function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_uint32] * 2)(self.send)
+        endpoints.all["send"] = ctypes.cast(self.function, ctypes.c_void_p).value or 0
+        endpoints.hosts["way"] = np.arange(len(self.layout.hosts))
 
-    def send_batch(self, batch: Outgoing) -> IntArray:
-        """Put the packets of one batch on their way; returns how many each host accepted, (hosts,)."""
-        accepted = np.minimum(batch.counts, self.accept)
-        heads, rows = batch.heads, batch.rows
-        frames = np.empty(len(rows), FRAME)
-        frames.view((np.uint8, FRAME.itemsize))[:, : heads.itemsize] = heads[rows].view((np.uint8, heads.itemsize))
-        frames["values"] = batch.values[rows]
-        row = 0
-        for offered, taken in zip(batch.counts.tolist(), accepted.tolist(), strict=True):
-            for frame in frames[row : row + taken]:
-                self.launch(np.array([frame], FRAME))
-            row += offered
-        return accepted
+    def run(self, until: float) -> None:
+        """Let everything happen until `until`, or until an iteration is over."""
+        endpoints = self.endpoints
+        endpoints.all["halted"] = 0
+        while not endpoints.all["halted"][0]:
+            due = endpoints.all["due"][0] / PS_PER_S
+            at = min(until, due, self.events[0].at if self.events else inf, self.unblock_at)
+            self.clock = max(self.clock, at)
+            if self.unblock_at <= self.clock:
+                self.unblock()
+            if self.events and self.events[0].at <= self.clock:
+                self.arrive(heapq.heappop(self.events))
+            elif due <= self.clock:
+                endpoints.library.endpoints_wake(endpoints.address, max(self.now_ps(), int(endpoints.all["due"][0])))
+            elif until <= self.clock:
+                return
 
-    def receive(self) -> Packets:
-        """Let everything happen that is due, and return what has come to hosts."""
-        frames, hosts = [np.zeros(0, FRAME)], []
-        while self.events and self.events[0].at <= self.clock:
-            arrival = heapq.heappop(self.events)
-            if arrival.host >= 0:
-                frames.append(arrival.frame)
-                hosts.append(arrival.host)
-            else:
-                self.at_node(arrival)
-        arrived = np.concatenate(frames, dtype=FRAME)
-        return Packets.all_of(head_of(arrived), arrived["values"], np.array(hosts, np.int64))
+    def unblock(self) -> None:
+        """Let hosts send again."""
+        self.lately.clear()
+        self.unblock_at = inf
+        for host in np.flatnonzero(self.endpoints.hosts["blocked"]).tolist():
+            self.endpoints.hosts["blocked"][host] = 0
+            self.endpoints.library.endpoints_resume(self.endpoints.address, host, self.now_ps())
+
+    def send(self, context: int, host: int, frame: int, length: int) -> None:
+        """Put a packet on its way: the function by which endpoints send."""
+        del context
+        self.sent[host] += 1
+        octets = ctypes.string_at(frame, length).ljust(FRAME.itemsize, b"\0")
+        self.launch(np.frombuffer(octets, FRAME).copy())
+        if self.accept < 1 << 30:
+            self.lately[host] += 1
+            self.unblock_at = min(self.unblock_at, self.clock + self.hop_s)
+            self.endpoints.hosts["blocked"][host] = self.lately[host] >= self.accept
+
+    def arrive(self, arrival: Arrival) -> None:
+        """Let a packet come to its host or node."""
+        if arrival.host < 0:
+            self.at_node(arrival)
+        else:
+            ina, name = arrival.frame["ina"][0], self.layout.hosts[arrival.host].name
+            for (host, tree, fragment, value), more in self.wrong.items():
+                if ina["kind"] == Kind.RESULT and (host, tree, fragment) == (name, ina["tree"], ina["seq"]):
+                    arrival.frame["values"][0, value] += more
+            data = arrival.frame.tobytes()
+            self.endpoints.library.endpoints_receive(self.endpoints.address, arrival.host, self.now_ps(), data)
 
     # -- packets on their way
 

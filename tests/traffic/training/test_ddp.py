@@ -15,7 +15,7 @@ from traffic_cases import ports_of
 
 from inakit.experiments.worlds.virtual import Inline
 from inakit.topo.errors import MachineError, RunError
-from inakit.traffic.closed_loop import Loop, ReliableOptions
+from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
 from inakit.traffic.endpoints.streams import lay_out
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.training.training_task import TrainingTask, float_mean, train_alone
@@ -36,7 +36,7 @@ def train(task: TrainingTask, ranks: Any) -> Measured:
     problem, plan = job_of(task)
     layout = lay_out(problem, plan, ports_of(problem))
     ports = ModelPorts(layout, Faults(lose=0.02, seed=5))
-    return Loop(layout, ports, ranks, ReliableOptions(tick_s=0.002), Inline()).run(lambda _: None)
+    return ClosedLoop(layout, ports, ranks, ReliableOptions(), Inline()).run(lambda _: None)
 
 
 @needs_torch

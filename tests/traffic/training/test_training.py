@@ -13,7 +13,7 @@ from inakit.experiments.worlds.virtual import Inline
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InputError
-from inakit.traffic.closed_loop import Loop, ReliableOptions
+from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
 from inakit.traffic.endpoints.gradient import INT32, FixedPoint, exact_sum
 from inakit.traffic.endpoints.streams import lay_out
 from inakit.traffic.measure.measured import Measured
@@ -42,7 +42,7 @@ def job_of(task: TrainingTask, servers: int = 1) -> tuple[Problem, Plan]:
 def train(task: TrainingTask, faults: Faults = Faults(), servers: int = 1) -> tuple[DataParallel, Measured]:  # noqa: B008
     problem, plan = job_of(task, servers)
     layout, learner = lay_out(problem, plan, ports_of(problem)), DataParallel(task)
-    loop = Loop(layout, ModelPorts(layout, faults), learner, ReliableOptions(tick_s=0.002), Inline())
+    loop = ClosedLoop(layout, ModelPorts(layout, faults), learner, ReliableOptions(), Inline())
     return learner, loop.run(lambda _: None)
 
 

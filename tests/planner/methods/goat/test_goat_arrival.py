@@ -90,7 +90,7 @@ class Driven:
         if self.flushed and self.sent[fragment] == len(WORKERS):
             frame["ina"]["flags"] = Flag.RETRANSMITTED
         self.pass_on(WORKERS[label], frame)
-        heads = self.network.receive().heads["ina"]
+        heads = self.network.engine.take()["frame"]["ina"]
         for ina in heads[heads["kind"] == Kind.GRADIENT]:
             self.ingress += 1
             self.received[ina["seq"]] += ina["workers"]
