@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from inakit.experiments.calibrate.capacity import announce
 from inakit.experiments.emulate.defaults import NOTHING_FREE, Free, choose_rates, faults_at, problem_at, rate_to_try
-from inakit.experiments.inspect.capture import Place, warn_of_losses
+from inakit.experiments.inspect.capture import Counts, Place, warn_of_losses
 from inakit.experiments.report.write import report_beside
 from inakit.experiments.run.console import Report, bar, working
 from inakit.experiments.run.faults_file import FaultPlan, check_mode
+from inakit.experiments.run.forks import Forks, available_bytes, processors
 from inakit.experiments.run.interference import Interference
 from inakit.experiments.run.observation import AUTO, Sampling, check_observation
 from inakit.experiments.run.outcome import Outcome, planned_figures, write_planned_links
@@ -44,7 +46,8 @@ from inakit.traffic.measure.verdict import OVERLOADED, worst_of
 
 @dataclass(frozen=True)
 class Emulation:
-    """The emulation that the user asks for. `planners` are measured one after another, each on a new network.
+    """The emulation that the user asks for. Each planner is measured on a new network: one after another in real time,
+    several at once in virtual time.
 
     - `scale`: the factor that has been applied to the fabric's described rates
     - `captures`: the switch ports whose packets are kept as pcap files
@@ -122,15 +125,40 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Prepared] | 
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
     record = new_record(emulation, plans, world)
     with completing(emulation, plans, record, folder, console) as runs:
-        for name, planned in runs.items():
-            observed = replace(planned, observation=emulation.sampling.of(world, planned.prepared))
-            with keeping(emulation, name, record, folder):
-                outcome = measure(emulation, name, observed, world, console)
-                record.planners[name].take(outcome.results)
-                outcome.write(folder, name)
-                draw(name, outcome, folder, emulation.problem.fabric.name)
-                warn_of_losses(console, name, outcome.captured)
+        at_once = runs_at_once(emulation.problem, world, len(runs))
+        shown = console if at_once == 1 else Console(quiet=True)
+        calls = {name: partial(carry_out, emulation, name, run, world, folder, shown) for name, run in runs.items()}
+        with Forks(calls, at_once) as forks:
+            for name in runs:
+                with keeping(emulation, name, record, folder):
+                    with nullcontext() if at_once == 1 else working(console, f"{name} and others: running"):
+                        results, captured = forks.result(name)
+                    record.planners[name].take(results)
+                    warn_of_losses(console, name, captured)
     return record
+
+
+def carry_out(
+    emulation: Emulation, name: str, run: Run, world: World, folder: RunFolder, console: Console
+) -> tuple[Results, Mapping[str, Counts]]:
+    """Measure a plan, and write and draw what was observed. Return its results, and the counts of captures."""
+    observed = replace(run, observation=emulation.sampling.of(world, run.prepared))
+    outcome = measure(emulation, name, observed, world, console)
+    outcome.write(folder, name)
+    draw(name, outcome, folder, emulation.problem.fabric.name)
+    return outcome.results, outcome.captured
+
+
+RUN_BYTES, SWITCH_BYTES = 200_000_000, 2_300_000
+"""The memory of a process in virtual time without its network, and of a compiled switch."""
+
+
+def runs_at_once(problem: Problem, world: World, runs: int) -> int:
+    """The number of runs beside each other: in virtual time as many as there are processors and memory for."""
+    if world.real_time or (most := min(runs, processors())) == 1:
+        return 1
+    gradients = sum(len(job.workers) * job.gradient_bytes for job in problem.jobs)
+    return max(1, min(most, available_bytes() // (RUN_BYTES + len(problem.fabric.switches) * SWITCH_BYTES + gradients)))
 
 
 @contextmanager
