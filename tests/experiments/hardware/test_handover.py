@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from inakit.traffic.endpoints.worker import WorkerMemory, worker_sender
 
 from inakit.experiments.cli.main import main
 from inakit.experiments.hardware.fit import load_plan_folder
@@ -22,7 +21,9 @@ from inakit.planner.trees.headroom import with_policy
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.topo.fabric.variations import with_pipelines
-from inakit.traffic.endpoints.options import Bounds, WorkerOptions
+from inakit.traffic.endpoints.endpoints import Endpoints
+from inakit.traffic.endpoints.options import Bounds
+from inakit.traffic.endpoints.records import NEVER
 from inakit.traffic.endpoints.streams import (
     StreamLayout,
     TreePart,
@@ -196,9 +197,9 @@ def test_a_workers_endpoint_is_built_of_its_file(planner: str) -> None:
         seq = np.arange(len(own)) + 700
         slots = whole.trees.slot(whole.streams.tree[own], seq)
         assert layout.trees.slot(layout.streams.tree, seq).tolist() == slots.tolist()
-        workers = worker_sender(layout, WorkerMemory(layout), WorkerOptions())
-        workers.begin(0, 0)
-        assert workers.due(0.0) is not None
+        with Endpoints(layout) as endpoints:
+            endpoints.begin(0, 0, 0)
+            assert endpoints.all["due"][0] < NEVER
 
 
 def test_a_broken_file_of_a_host_is_refused(folder: Path, tmp_path: Path) -> None:
