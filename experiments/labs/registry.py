@@ -49,6 +49,12 @@ def lab_folder(name: str) -> Path:
     return folder
 
 
+def task_folder(folder: Path) -> Path:
+    """The folder with the task of a lab that a command names by a folder, or by its name alone."""
+    own = COURSE / find_lab(folder).name
+    return folder if (folder / "README.md").is_file() or not own.is_dir() else own
+
+
 def teacher_folder(name: str) -> Path:
     """The folder of a lab's solutions and wrong solutions; `InputError` in an installed package, which has none."""
     folder = TEACHER / name

@@ -15,12 +15,12 @@ from inakit.experiments.labs.course.leaderboard import leaderboard as measured
 from inakit.experiments.labs.course.measure_lab import write_own_fabric
 from inakit.experiments.labs.course.pool_lab import Star, curve_lines
 from inakit.experiments.labs.grading.formats import FORMATS
-from inakit.experiments.labs.grading.grade import ClassRequest, Request
+from inakit.experiments.labs.grading.grade import ClassRequest, Request, of_student
 from inakit.experiments.labs.grading.grade import grade as graded
 from inakit.experiments.labs.grading.grade import grade_class as graded_class
 from inakit.experiments.labs.grading.lab import Grade
 from inakit.experiments.labs.grading.teacher import compile_all, trials_of
-from inakit.experiments.labs.registry import COURSE, LABS, export_labs, find_lab, lab_named, teacher_folder
+from inakit.experiments.labs.registry import COURSE, LABS, export_labs, find_lab, lab_named, task_folder, teacher_folder
 from inakit.experiments.labs.sandbox.process import UNCONFINED
 from inakit.experiments.labs.sandbox.untrusted import printable
 from inakit.experiments.sweeps.trial import tried
@@ -81,7 +81,9 @@ def grade_class(
         raise InputError(f"a class needs a seed that students do not know: --seed-file FILE, or the variable {SEED}")
     if len(seed) < LEAST_SEED:
         raise InputError(f"a seed of {len(seed)} letters can be guessed: write at least {LEAST_SEED} random ones")
-    for line in graded_class(ClassRequest(find_lab(lab), lab, folder, seed, per_student, table, reports, jobs)):
+    for line in graded_class(
+        ClassRequest(find_lab(lab), task_folder(lab), folder, seed, per_student, table, reports, jobs)
+    ):
         print(line, flush=True)
 
 
@@ -173,6 +175,12 @@ def grade(
     gradescope: Annotated[Path | None, typer.Option(help="write Gradescope's results.json")] = None,
     classroom: Annotated[Path | None, typer.Option(help="write the input of GitHub Classroom's reporter")] = None,
     junit: Annotated[Path | None, typer.Option(help="write JUnit XML")] = None,
+    student: Annotated[
+        str,
+        typer.Option(
+            help="the student's name, as in `labs class --per-student`: tests of their own, and in lab 7 whose fabric"
+        ),
+    ] = "",
     unconfined: Unconfined = False,
 ) -> None:
     """Grade a submission of a lab: points for each item, and why some are missing (exit code 1 unless all are there).
@@ -180,7 +188,9 @@ def grade(
     Submissions run in a sandbox, without root and without a network; the same seed gives the same result.
     """
     allow_unconfined(unconfined)
-    found = grade_of(Request(find_lab(lab), lab, submission, given_seed(seed_file) or "0", target), emulate)
+    seed = of_student(given_seed(seed_file) or "0", student)
+    request = Request(find_lab(lab), task_folder(lab), submission, seed, target, student)
+    found = grade_of(request, emulate)
     if found.failed:
         print(FORMATS["text"](found), end="")
         raise RunError(f"{found.failed}: no other file is written, since there are no points to be told")

@@ -24,7 +24,8 @@ def p4c(
 
     Exit code 1: the program has errors, which are shown with their lines.
     """
-    folder = read_submission(source if source.suffix != ".p4" or not source.exists() else source.parent)
+    here = source.suffix == ".p4" and source.exists()
+    folder = read_submission(source.parent if here else source, expected=(source.name,) if here else ())
     compiler = needed_compiler()
     try:
         text = compile_p4(folder.sources, source.name, compiler)

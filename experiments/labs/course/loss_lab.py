@@ -153,11 +153,11 @@ def check_patience(bench: Bench) -> None:
 
 
 def check_results(bench: Bench) -> None:
-    """The network duplicates or delays results."""
+    """The network duplicates or delays results, or brings a gradient; none has an effect, and none is answered."""
     for pool, count in ((1, 4), (2, 5)):
         job = drawn_fragments(bench, 2, pool, count)
         made = student_workers(bench, job)
-        kinds = (Fault.RESULT_TWICE, Fault.COPY_OF_RESULT, Fault.COPY_OF_GRADIENT)
+        kinds = (Fault.RESULT_TWICE, Fault.COPY_OF_RESULT, Fault.COPY_OF_GRADIENT, Fault.NO_RESULT)
         explore(job, ModelSwitch(job), made, *kinds, faults=1)
 
 
@@ -175,7 +175,7 @@ def check_together(bench: Bench) -> None:
         if long:
             judge(LongRun(job, switch, workers, bench.random, share=0.15).go().found, job, switch)
         else:
-            explore(job, switch, workers, *(each for each in Fault if each != Fault.OLD_GRADIENT), faults=2)
+            explore(job, switch, workers, *sorted({*Fault} - {Fault.OLD_GRADIENT, Fault.NO_RESULT}), faults=2)
 
 
 LAB = Lab(

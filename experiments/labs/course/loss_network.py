@@ -23,7 +23,7 @@ import numpy as np
 
 from inakit.experiments.labs.course.aggregation import job_entries
 from inakit.experiments.labs.grading.lab import WrongError
-from inakit.experiments.labs.grading.packets import GRADIENT, Agg, Values, agg_in, summed
+from inakit.experiments.labs.grading.packets import GRADIENT, RESULT, Agg, Values, agg_in, summed
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.process import Sandboxed
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
@@ -281,6 +281,23 @@ def judge_results(job: Fragments, worker: int, step: Step) -> None:
             raise BrokenError(f"worker {worker} has a wrong sum of fragment {fragment}", fragment, values)
 
 
+def judge_sent(job: Fragments, worker: int, event: Event, before: int, step: Step) -> None:
+    """Raise `BrokenError` for packets that the event gives no reason to send; `before` results were there before it."""
+    if event.name == "receive" and len(step.results) == before and step.sent:
+        assert event.packet is not None
+        what = "a result that it does not wait for" if event.packet.kind == RESULT else "a packet that is no result"
+        raise BrokenError(f"worker {worker} sends {len(step.sent)} packets after {what}")
+    if event.name == "timeout":
+        for _, packet in step.sent:
+            fragment = packet.round * job.pool + packet.slot
+            if packet.slot != event.number:
+                raise BrokenError(f"worker {worker} sends to slot {packet.slot} at the timeout of slot {event.number}")
+            if fragment in step.results:
+                raise BrokenError(f"worker {worker} sends fragment {fragment} at a timeout, though it has its result")
+        if len(step.sent) > 1:
+            raise BrokenError(f"worker {worker} sends {len(step.sent)} packets at the timeout of slot {event.number}")
+
+
 @dataclass
 class Schedule:
     """The events that break an invariant, in words, and the packets that came to the switch."""
@@ -302,6 +319,7 @@ class Fault(StrEnum):
     OLD_GRADIENT = "copy of a gradient, when all have its result"
     LATE_GRADIENT = "late gradient"
     LATE_RESULT = "late result"
+    NO_RESULT = "a packet of another kind before a result"
     IMPATIENT = "impatient worker"
 
 
@@ -315,6 +333,7 @@ AT_CHANNELS = {
     Fault.OLD_GRADIENT: ("copy", True),
     Fault.LATE_GRADIENT: ("hold", True),
     Fault.LATE_RESULT: ("hold", False),
+    Fault.NO_RESULT: ("stray", False),
 }
 """By fault, its move on the packet at the head of a channel, and whether this channel leads to the switch."""
 LOSING = {Fault.LOST_GRADIENT, Fault.LOST_RESULT, Fault.LATE_GRADIENT, Fault.LATE_RESULT}
@@ -326,6 +345,7 @@ WORDS = {
     "copy": (1, "arrives, and a COPY of it is on its way"),
     "hold": (0, "is DELAYED"),
     "late": (1, "arrives LATE"),
+    "stray": (1, "arrives after a GRADIENT for the same slot and round"),
 }
 """By move, the number of times that the packet arrives, and the move in words."""
 TIMEOUTS = "nothing is on its way: workers that lack a result time out"
@@ -404,6 +424,7 @@ class Network:
         except WorkerMistakeError as mistake:
             raise BrokenError(f"worker {worker}: {mistake}") from None
         judge_results(self.job, worker, step)
+        judge_sent(self.job, worker, event, state.done[worker], step)
         for _, packet in step.sent:
             before = packet.round * self.job.pool + packet.slot - self.job.pool
             if before >= 0 and before not in step.results:
@@ -478,12 +499,23 @@ class Network:
             state = state._replace(down=put(state.down, move.worker, state.down[move.worker][1:]))
         if move.what in ("hold", "copy"):
             state = state._replace(held=(*state.held, (move.to_switch, move.worker, packet)))
+        if move.what == "stray":
+            fragment = packet.round * self.job.pool + packet.slot
+            state = self.of_worker(state, move.worker, Event("receive", self.job.gradient(packet.worker, fragment)))
         for _ in range(WORDS[move.what][0]):
             if move.to_switch:
-                state = self.of_switch(state, move.worker, packet)
+                after = self.of_switch(state, move.worker, packet)
+                if move.what == "late" and self.is_over(state, packet) and after.down != state.down:
+                    what = f"round {packet.round}, whose version has a newer round"
+                    raise BrokenError(f"the switch sends a packet after worker {move.worker}'s gradient of {what}")
+                state = after
             else:
                 state = self.of_worker(state, move.worker, Event("receive", packet))
         return state
+
+    def is_over(self, state: State, packet: Agg) -> bool:
+        """Whether the version of a packet surely has a newer round (known where the job has one slot)."""
+        return self.job.pool == 1 and Fault.OLD_GRADIENT in self.kinds and max(state.done) > packet.round + 2
 
     def timeout(self, state: State) -> State:
         """Apply the timeouts of all slots to all workers that lack a result."""
@@ -665,6 +697,7 @@ class LongRun:
         except WorkerMistakeError as mistake:
             raise BrokenError(f"worker {worker}: {mistake}") from None
         judge_results(self.job, worker, step)
+        judge_sent(self.job, worker, event, self.results[worker], step)
         self.states[worker], self.results[worker] = step.state, len(step.results)
         self.packets[worker] += len(step.sent)
         self.waiting.extend((True, worker, packet) for _, packet in step.sent)

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from inakit.experiments.labs.grading.bench import Bench
@@ -104,7 +105,7 @@ class Interval(NamedTuple):
 
 def study_limits(folder: str) -> Limits:
     """The limits of the process that reads a study file; the fabric is in `folder`."""
-    parts = (str(ROOT / name) for name in ("topo", "planner", "switch", "traffic", "experiments", "p4"))
+    parts = (str(ROOT / "inakit" / name) for name in ("topo", "planner", "switch", "traffic", "experiments", "p4"))
     readable = (*python_paths(), *parts, sysconfig.get_path("purelib"), folder)
     return Limits(cpu_s=10, wall_s=30.0, memory_bytes=1536 * MIB, readable=readable)
 
@@ -231,8 +232,11 @@ def rows_of(text: str, name: str, columns: Sequence[str]) -> Iterator[tuple[str,
 
 ROUNDED = 2e-3
 """The relative tolerance of a mean, for rounding."""
-LOOSE = 0.12
-"""The tolerance of an interval's end, relative to half the interval's width: bootstraps are random."""
+EXACT, LOOSE = 0.02, 0.14
+"""The tolerances of an interval's end, relative to half the width: of Student's t (0.2 % for an approximate t), and of
+the bootstrap, which is random."""
+WIDTHS = 0.07
+"""The relative tolerance of the widths of bootstrap intervals in the mean; intervals of 90 % have 16 % less."""
 
 
 def intervals(values: Sequence[float]) -> tuple[Interval, Interval]:
@@ -243,18 +247,56 @@ def intervals(values: Sequence[float]) -> tuple[Interval, Interval]:
     return Interval(t.value, t_low, t_high), Interval(t.value, low, high)
 
 
-def fault_of(given: Interval, values: Sequence[float], scale: float) -> str:
-    """The fault, in words, of an interval given for values; empty if there is none. `scale` is for rounding."""
-    t, drawn = intervals(values)
-    rounding = ROUNDED * abs(scale)
-    if abs(given.mean - t.mean) > rounding:
-        return f"the mean is {given.mean:.6g}, of the table it is {t.mean:.6g}"
-    loose = LOOSE * (t.high - t.low) / 2 + rounding / 2
-    for name, end, one, other in (("low", given.low, t.low, drawn.low), ("high", given.high, t.high, drawn.high)):
-        if not min(one, other) - loose <= end <= max(one, other) + loose:
-            kinds = f"{one:.6g} by Student's t, {other:.6g} by the bootstrap"
-            return f"the {name} end of the 95 % interval is {end:.6g}, of the table it is {kinds}"
-    return ""
+class Claim(NamedTuple):
+    """An interval that a student gives for values; `scale` is the number whose rounding counts."""
+
+    what: str
+    given: Interval
+    values: Sequence[float]
+    scale: float
+
+    @property
+    def rounding(self) -> float:
+        """The tolerance for rounding."""
+        return ROUNDED * abs(self.scale)
+
+    def near(self, right: Interval, tolerance: float, rounding: float) -> bool:
+        """Whether both ends are those of an interval, up to a part of half its width and to rounding."""
+        loose = tolerance * (right.high - right.low) / 2 + rounding
+        return abs(self.given.low - right.low) <= loose and abs(self.given.high - right.high) <= loose
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the mean is in the middle, as of an interval by a formula."""
+        low, high = self.given.mean - self.given.low, self.given.high - self.given.mean
+        return abs(high - low) <= max(self.rounding, EXACT * abs(high + low) / 2)
+
+
+def check_claims(where: str, claims: Sequence[Claim], *, only_t: bool = False) -> None:
+    """Raise `WrongError` unless all intervals are of 95 %, by Student's t or by the bootstrap.
+
+    At ten values an interval of 90 % by Student's t is as wide as the bootstrap's of 95 %. So intervals that all are
+    symmetric are taken to be Student's.
+    """
+    only_t = only_t or (len(claims) > len(FIGURES) and all(each.symmetric for each in claims))
+    ratios = []
+    for claim in claims:
+        t, drawn = intervals(claim.values)
+        given = claim.given
+        if abs(given.mean - t.mean) > claim.rounding:
+            raise WrongError(f"{where}{claim.what}: the mean is {given.mean:.6g}, of the table it is {t.mean:.6g}")
+        if claim.near(t, EXACT, claim.rounding / 2):
+            continue
+        if only_t or not claim.near(drawn, LOOSE, claim.rounding / 2):
+            ends = [("low", given.low, t.low, drawn.low), ("high", given.high, t.high, drawn.high)]
+            name, end, one, other = max(ends, key=lambda each: abs(each[1] - each[2]))
+            kinds = f"{one:.6g} by Student's t" + ("" if only_t else f", {other:.6g} by the bootstrap")
+            found = f"the {name} end of the 95 % interval is {end:.6g}, of the table it is {kinds}"
+            raise WrongError(f"{where}{claim.what}: {found}")
+        ratios.append((given.high - given.low) / (drawn.high - drawn.low))
+    if ratios and len(claims) > len(FIGURES) and abs(fmean(ratios) - 1) > WIDTHS:
+        width = f"{fmean(ratios):.0%} of the width of those of 95 % in the mean"
+        raise WrongError(f"{where}intervals by the bootstrap have {width}")
 
 
 def verdicts(values: Sequence[float]) -> set[int]:
@@ -270,8 +312,8 @@ VARIES = ("planner", "gradient_bytes", "seed")
 LEAST_SEEDS, LEAST_SIZES = 10, 7
 SHORT_BYTES, LONG_BYTES = 2048, 131072
 MOST_RUNS = 600
-SAMPLES = 2
-"""The number of runs of each method that are repeated."""
+SAMPLES = 8
+"""The number of runs of each method that are repeated: if a quarter are altered, one of them is with 99 %."""
 SAME = 1e-3
 NARROW = 4.0
 HEADINGS = ("Question", "Setup", "Results", "Limits", "Answer")
@@ -357,9 +399,8 @@ def check_again(bench: Bench) -> None:
                     raise WrongError(f"{RESULTS}: the run {key} has {given:.9g} s; {again}")
 
 
-def check_intervals(bench: Bench) -> None:
-    """The summary has a line for each size, with the means and intervals of the table."""
-    handed = bench.once(HandedIn.of_bench)
+def summary_claims(handed: HandedIn) -> Iterator[Claim]:
+    """The intervals of the summary. Raises `WrongError` if a line is missing."""
     for size in handed.sizes:
         if size not in handed.summary:
             raise WrongError(f"{SUMMARY} has no line for {size} bytes")
@@ -368,9 +409,13 @@ def check_intervals(bench: Bench) -> None:
             raise WrongError(f"{RESULTS} has {len(pairs)} seeds with both methods at {size} bytes: no interval")
         columns = ([a for a, _ in pairs], [b for _, b in pairs], [b - a for a, b in pairs])
         for figure, values in zip(FIGURES, columns, strict=True):
-            fault = fault_of(handed.summary[size][figure], values, pairs[0][1] if figure == FIGURES[2] else values[0])
-            if fault:
-                raise WrongError(f"{SUMMARY}: {figure} at {size} bytes: {fault}")
+            scale = pairs[0][1] if figure == FIGURES[2] else values[0]
+            yield Claim(f"{figure} at {size} bytes", handed.summary[size][figure], values, scale)
+
+
+def check_intervals(bench: Bench) -> None:
+    """The summary has a line for each size, with the means and intervals of the table."""
+    check_claims(f"{SUMMARY}: ", list(summary_claims(bench.once(HandedIn.of_bench))))
 
 
 def check_crossover(bench: Bench) -> None:
@@ -402,7 +447,9 @@ def check_speedup(bench: Bench) -> None:
     """The speedups for the shortest and the longest message follow from the table."""
     handed = bench.once(HandedIn.of_bench)
     given = READER.mapping(f"{ANSWERS}: 'speedup'", handed.answers.get("speedup"), "intervals: shortest, longest")
-    sizes = handed.sizes
+    sizes, only_t = handed.sizes, False
+    with suppress(WrongError, InputError):
+        only_t = all(claim.symmetric for claim in summary_claims(handed))
     for name, size in (("shortest", sizes[0]), ("longest", sizes[-1])):
         ratios = [b / a for a, b in handed.pairs(size)]
         where, what = (
@@ -412,8 +459,7 @@ def check_speedup(bench: Bench) -> None:
         ends = [READER.number(where, each) for each in READER.items(where, given.get(name), what, 3, 3)]
         if len(ratios) < 2:
             raise WrongError(f"{RESULTS} has {len(ratios)} seeds with both methods at {size} bytes: no interval")
-        if fault := fault_of(Interval(*ends), ratios, 2.5 * ratios[0]):
-            raise WrongError(f"{where}: {fault}")
+        check_claims("", [Claim(where, Interval(*ends), ratios, 2.5 * ratios[0])], only_t=only_t)
 
 
 def check_report(bench: Bench) -> None:

@@ -7,8 +7,9 @@ are too large for such a proof; they use `forest`'s bound, the value of a linear
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from random import Random
 from typing import Any
 
@@ -122,6 +123,7 @@ def for_rates(random: Random) -> list[Problem]:
         one_job(random, unequal(random, leaves_and_spines(random)), 9),
         several_jobs(random, leaves_and_spines(random, 3, 2, 5), 3, 3),
         several_jobs(random, unequal(random, three_tiers(random)), 2, 5),
+        one_job(random, with_ina(leaves_and_spines(random), ()), 7),
     ]
 
 
@@ -137,10 +139,11 @@ def for_sums(random: Random) -> list[Problem]:
 def for_where(random: Random) -> list[Problem]:
     """Networks in which some switches sum."""
     tiers = leaves_and_spines(random, 4, 3)
-    leaves = [each.name for each in tiers.switches if each.tier == 1]
+    narrow = leaves_and_spines(random, 5, 2)
+    leaves = [each.name for each in narrow.switches if each.tier == 1]
     spines = [each.name for each in tiers.switches if each.tier == 2]
     return [
-        one_job(random, with_ina(tiers, leaves), 9),
+        one_job(random, with_ina(narrow, leaves), 11),
         one_job(random, with_ina(tiers, spines), 9),
         one_job(random, some_sum(random, three_tiers(random)), 8),
     ]
@@ -156,10 +159,25 @@ def for_pipelines(random: Random) -> list[Problem]:
 
 
 def for_slots(random: Random) -> list[Problem]:
-    """Networks with several jobs and exactly the slots that they need together."""
+    """Networks with several jobs: with enough slots on all paths, and with one spine and exactly the slots needed."""
     few = with_aggregators(leaves_and_spines(random, 3, 2, 5), slots=3 * LEAST_SLOTS)
     two = with_pipelines(with_aggregators(leaves_and_spines(random, 4, 2, 6), slots=4 * LEAST_SLOTS), 2)
-    return [several_jobs(random, few, 3, 3), several_jobs(random, two, 4, 4)]
+    wide = [several_jobs(random, few, 3, 3), several_jobs(random, two, 4, 4)]
+    one = several_jobs(random, leaves_and_spines(random, 3, 1, 5), 3, 4)
+    split = several_jobs(random, with_pipelines(leaves_and_spines(random, 4, 1, 8), 2), 4, 7)
+    return [*wide, exactly_enough(one), exactly_enough(split)]
+
+
+def exactly_enough(problem: Problem) -> Problem:
+    """The problem with as few slots as its only routes need, whichever of its switches sum."""
+    fabric, jobs_at = problem.fabric, Counter[tuple[str, int]]()
+    for job in problem.jobs:
+        routes = [up_down_paths(fabric, worker, job.servers[0])[0] for worker in job.workers]
+        flows = Counter(
+            (node, fabric.ingress_pipeline(node, before)) for way in routes for before, node in pairwise(way[:-1])
+        )
+        jobs_at.update(place for place, count in flows.items() if count > 1)
+    return replace(problem, fabric=with_aggregators(fabric, slots=LEAST_SLOTS * max(jobs_at.values())))
 
 
 def for_nearness(random: Random) -> list[Problem]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, pairwise
@@ -42,6 +42,8 @@ PATH = ("from", "to", "path")
 READER = Reader(WrongError)
 WASTED = 0.02
 """The relative shortfall up to which a rate does not count as wasteful."""
+SOME = 1 / 3
+"""The fraction of trees with a sum from which an item about aggregators is graded; flows can meet in far more."""
 
 
 @dataclass(frozen=True)
@@ -232,6 +234,27 @@ def check_sums(found: StudentPlan) -> None:
                     f"job {planned.job}: {who} both come to {switch} in pipeline {pipeline}, and {len(flows)} flows go "
                     "on from there, where one sum would do"
                 )
+
+
+def check_some_sum(found: Sequence[StudentPlan]) -> None:
+    """Enough trees have an aggregator of several flows, without which rules about aggregators hold for nothing."""
+    trees = [planned.tree for plan in found for planned in plan.plan.trees]
+    parents = [Counter(branch.parent for branch in tree.branches) for tree in trees]
+    some = sum(
+        any(sent[each.label] > 1 for each in tree.aggregators) for tree, sent in zip(trees, parents, strict=True)
+    )
+    if some < SOME * len(trees):
+        raise WrongError(
+            f"{some} of {len(trees)} trees sum two flows or more somewhere: a third is expected, since no rule about "
+            "sums is followed where nothing is summed"
+        )
+
+
+def check_other_pipelines(found: Sequence[StudentPlan]) -> None:
+    """Some sums, and not only in the first pipeline of each switch."""
+    check_some_sum(found)
+    if not any(each.pipeline for plan in found for planned in plan.plan.trees for each in planned.tree.aggregators):
+        raise WrongError("no flows are summed in other pipelines than 0, though flows enter by others, too")
 
 
 def check_where(found: StudentPlan) -> None:

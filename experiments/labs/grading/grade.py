@@ -54,6 +54,11 @@ class Request:
         return Random(f"{self.seed}/{self.lab.name}/{item}")
 
 
+def of_student(seed: str, student: str) -> str:
+    """The seed of a student's own tests; that of the class without a name."""
+    return f"{seed}/{student}" if student else seed
+
+
 def grade(request: Request) -> Grade:
     """Grade a submission. One that cannot be graded gets no points, and its problem in one sentence."""
     lab = request.lab
@@ -163,8 +168,8 @@ class ClassRequest:
 
     def request(self, student: str, submission: Path) -> Request:
         """The grading of one student."""
-        seed = f"{self.seed}/{student}" if self.per_student else self.seed
-        return Request(self.lab, self.lab_folder, submission, seed, student=student if self.per_student else "")
+        own = student if self.per_student else ""
+        return Request(self.lab, self.lab_folder, submission, of_student(self.seed, own), student=own)
 
     def key(self, student: str, submission: Path) -> str:
         """What the grade of a student depends on: the submission, the seed and the grader."""

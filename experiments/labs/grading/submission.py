@@ -1,14 +1,19 @@
-"""A submission, which is a folder or a file, and its compiled program, from its P4 or its JSON.
+"""A submission, which is a folder, a file or a zip, and its compiled program, from its P4 or its JSON.
 
-Only regular files of the expected kinds are read, each up to a size.
+Only regular files that the lab asks for are read, each up to a size; whatever else was handed in is ignored.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import stat
-from collections.abc import Sequence
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from inakit.experiments.labs.grading.p4c import compile_p4, find_compiler, needed_compiler
@@ -16,23 +21,26 @@ from inakit.experiments.labs.sandbox.untrusted import printable
 from inakit.topo.errors import InputError
 
 MOST_BYTES = 4 << 20
-MOST_FILES = 24
+MOST_MEMBERS = 1000
 SUFFIXES = (".p4", ".json", ".py", ".csv", ".yml", ".md")
 
 
 @dataclass(frozen=True)
 class Submission:
-    """The texts of a submission by the names of their files. `student` is its author, if known."""
+    """The texts of a submission by the names of their files. `student` is its author, if known.
+
+    `there` are all files in it, for messages.
+    """
 
     path: Path
     texts: dict[str, str]
     student: str = ""
+    there: str = ""
 
     def text(self, name: str) -> str:
         """The text of a file; `InputError` for a missing file names the existing ones."""
         if name not in self.texts:
-            there = ", ".join(sorted(self.texts)) or "nothing"
-            raise InputError(f"the submission has no '{name}'; it has {there}")
+            raise InputError(f"the submission has no '{name}'; it has {self.there}")
         return self.texts[name]
 
     @property
@@ -59,41 +67,121 @@ def submissions_in(folder: Path) -> dict[str, Path]:
 
 
 def read_submission(path: Path, student: str = "", expected: Sequence[str] = ()) -> Submission:
-    """Read a submission of the files `expected`; `InputError` if it is missing, empty, or no regular file."""
+    """Read the files of a submission that a lab asks for, P4 also in compiled form and with what it includes.
+
+    A submission can also be one zip, inside one folder, or the lab's only file under any name. Other files are not
+    read. `expected` are the names of the lab's files; without them all files of the kinds of labs are read. Raises
+    `InputError` for a submission that is missing or empty, and for a file of the lab that cannot be read.
+    """
     if path.is_symlink() or not path.exists():
         raise InputError(f"{path}: no such file or folder; expected a submission")
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    chosen = [each for each in files if each.suffix in SUFFIXES]
-    if len(chosen) > MOST_FILES:
-        raise InputError(
-            f"the submission has {len(chosen)} files of P4, JSON and Python: at most {MOST_FILES} are read"
-        )
-    texts = {printable(each.name): read_file(each) for each in chosen}
+    with files_in(path, expected) as files:
+        texts = {}
+        for name in sorted(filter(partial(is_wanted, expected=expected), files)):
+            texts[printable(name)] = as_text(name, files[name]())
+    there = ", ".join(map(printable, sorted(files)[:8])) or "no files"
     if not any(text.strip() for text in texts.values()):
-        there = ", ".join(f"{printable(each.name)}{'/' if each.is_dir() else ''}" for each in files[:8])
-        empty = "its files are empty" if texts else f"it has {there or 'no files'}"
+        empty = "its files are empty" if texts else f"it has {there}"
         wanted = " and ".join(expected) or "P4 (.p4), compiled P4 (.json) or Python"
         raise InputError(f"the submission is empty: {empty}, where {wanted} is expected")
-    return Submission(path, texts, student)
+    return Submission(path, texts, student, there)
 
 
-def read_file(path: Path) -> str:
-    """The text of a regular file of a bounded size. Symbolic links are not followed."""
+def is_wanted(name: str, expected: Sequence[str]) -> bool:
+    """Whether a lab with these files reads a file of this name."""
+    if not expected:
+        return Path(name).suffix in SUFFIXES
+    programs = [each for each in expected if each.endswith(".p4")]
+    return name in expected or bool(programs and (name.endswith(".p4") or name in map(compiled_name, programs)))
+
+
+def compiled_name(name: str) -> str:
+    """The name of a program's compiled form, or the name of another file."""
+    return f"{name.removesuffix('.p4')}.json" if name.endswith(".p4") else name
+
+
+@contextmanager
+def files_in(path: Path, expected: Sequence[str]) -> Iterator[dict[str, Callable[[], bytes]]]:
+    """The files of a submission by name, each with the function that reads it.
+
+    Where no expected file is, those of the only folder or the only zip inside are taken.
+    """
+    if path.is_dir():
+        # Hidden files, and what macOS packs beside every file, belong to nobody.
+        inside = [each for each in path.iterdir() if not each.name.startswith((".", "__MACOSX"))]
+        found = {each.name: partial(read_bytes, each) for each in inside if each.is_symlink() or not each.is_dir()}
+        deeper = [each for each in inside if not each.is_symlink() and (each.is_dir() or each.suffix == ".zip")]
+        if len(deeper) == 1 and not any(is_wanted(name, expected) for name in found):
+            with files_in(deeper[0], expected) as files:
+                yield files
+        else:
+            yield found
+    elif path.suffix == ".zip":
+        with zipped(path) as archive:
+            members = [each for each in archive.infolist() if not each.is_dir() and not hidden(each.filename)]
+            if len(members) > MOST_MEMBERS:
+                raise InputError(f"{path.name} has {len(members)} files: at most {MOST_MEMBERS} are read")
+            folders = {each.filename.rpartition("/")[0] for each in members}
+            top = [folder for folder in folders if not folder.strip("/")] or sorted(folders, key=len)[:1]
+            here = (each for each in members if each.filename.rpartition("/")[0] in top)
+            yield {each.filename.rpartition("/")[2]: partial(read_member, archive, each) for each in here}
+    else:
+        yield {name_for_lab(path, expected): partial(read_bytes, path)}
+
+
+def name_for_lab(path: Path, expected: Sequence[str]) -> str:
+    """The name of a submission that is a file: that of the lab's only file of its kind, whatever the student's is."""
+    names = [name for each in expected for name in {each, compiled_name(each)} if Path(name).suffix == path.suffix]
+    return names[0] if path.name not in names and len(names) == 1 else path.name
+
+
+def hidden(name: str) -> bool:
+    """Whether a file of a zip is hidden, or one of those that macOS adds."""
+    return any(part.startswith((".", "__MACOSX")) for part in name.split("/"))
+
+
+@contextmanager
+def zipped(path: Path) -> Iterator[zipfile.ZipFile]:
+    """A zip of a bounded size. Raises `InputError`."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(read_bytes(path))) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+        raise InputError(f"{printable(path.name)} cannot be unpacked: {printable(str(error))}") from None
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """A file of a zip of a bounded size."""
+    with archive.open(member) as file:
+        return bounded(member.filename, file.read(MOST_BYTES + 1))
+
+
+def read_bytes(path: Path) -> bytes:
+    """A regular file of a bounded size. Symbolic links are not followed."""
+    name = printable(path.name)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise InputError(f"{path.name} cannot be read, and symbolic links are not followed: {error.strerror}") from None
+        raise InputError(f"{name} cannot be read, and symbolic links are not followed: {error.strerror}") from None
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise InputError(f"{path.name} is no regular file")
-        if found.st_size > MOST_BYTES:
-            raise InputError(f"{path.name} has {found.st_size} bytes: at most {MOST_BYTES} are read")
-        data = file.read(MOST_BYTES)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise InputError(f"{name} is no regular file")
+        return bounded(name, file.read(MOST_BYTES + 1))
+
+
+def bounded(name: str, data: bytes) -> bytes:
+    """The bytes of a file; raises `InputError` if there are too many."""
+    if len(data) > MOST_BYTES:
+        raise InputError(f"{printable(name)} has more than {MOST_BYTES} bytes, which is the most that is read")
+    return data
+
+
+def as_text(name: str, data: bytes) -> str:
+    """A file's text in UTF-8, with or without a byte order mark."""
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(f"{path.name} is no text in UTF-8") from None
+        raise InputError(f"{printable(name)} is no text in UTF-8") from None
 
 
 def compiled_program(submission: Submission, stem: str) -> tuple[str, str]:
@@ -102,7 +190,8 @@ def compiled_program(submission: Submission, stem: str) -> tuple[str, str]:
     P4 is compiled if p4c is installed; without p4c a JSON file beside it is used. Raises `InputError` or
     `MachineError`.
     """
-    source, made = f"{stem}.p4", f"{stem}.json"
+    source = f"{stem}.p4"
+    made = compiled_name(source)
     if source in submission.texts:
         compiler = find_compiler()
         if compiler is None and made in submission.texts:
@@ -110,5 +199,6 @@ def compiled_program(submission: Submission, stem: str) -> tuple[str, str]:
         return compile_p4(submission.sources, source, compiler or needed_compiler()), ""
     if made in submission.texts:
         return submission.texts[made], f"{made} was graded, without its P4"
-    there = ", ".join(sorted(submission.texts))
-    raise InputError(f"the submission has no '{source}' and no '{made}', but {there}: give the program that name")
+    raise InputError(
+        f"the submission has no '{source}' and no '{made}', but {submission.there}: give the program that name"
+    )

@@ -8,9 +8,10 @@
         says: in round 1
         replace: {"bitmaps.write(meta.slot, 0);": ""}
 
-A mutant can have more keys: `also` replaces in other files, by name; `drop` deletes lines of files that match a
-pattern; `then` names a program of the solution that runs afterwards, in a folder of the files, which it can change. One
-file keeps the compiled form of every program, for machines without p4c.
+A mutant can have a list of items, where one mistake breaks several rules, and more keys: `also` replaces in other
+files, by name; `drop` deletes lines of files that match a pattern; `then` names a program of the solution that runs
+afterwards, in a folder of the files, which it can change. One file keeps the compiled form of every program, for
+machines without p4c.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def compile_all(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A wrong solution: the wrong `file`, its text, the item that it loses, and the words required in the finding.
+    """A wrong solution: the wrong `file`, its text, the items that it loses, and the words required in the finding.
 
     `others` are the texts of other changed files; `then` is the program that regenerates some of them.
     """
@@ -90,7 +91,7 @@ class Mutant:
     name: str
     file: str
     text: str
-    item: str
+    items: tuple[str, ...]
     says: str
     others: Mapping[str, str] = field(default_factory=dict)
     then: str = ""
@@ -119,7 +120,8 @@ def mutant_of(folder: Path, file: str, described: dict[str, Any]) -> Mutant:
     of, *others = texts
     also = {name: texts[name] for name in others}
     then = described.get("then", "")
-    return Mutant(described["name"], of, texts[of], described["item"], described["says"], also, then)
+    items = described["item"] if isinstance(described["item"], list) else [described["item"]]
+    return Mutant(described["name"], of, texts[of], tuple(items), described["says"], also, then)
 
 
 # -- trials
@@ -127,11 +129,11 @@ def mutant_of(folder: Path, file: str, described: dict[str, Any]) -> Mutant:
 
 @dataclass(frozen=True)
 class Trial:
-    """A solution and its grade. `item` is the item to lose, empty for a right solution; `says` is in its finding."""
+    """A solution and its grade. `items` are the items to lose, none for a right solution; `says` is in its finding."""
 
     name: str
     grade: Grade
-    item: str = ""
+    items: tuple[str, ...] = ()
     says: str = ""
 
     @property
@@ -147,8 +149,8 @@ class Trial:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the solution loses its item only, for the expected cause."""
-        return self.lost == ((self.item,) if self.item else ()) and self.says in self.cause
+        """Whether the solution loses its items only, for the expected cause."""
+        return self.lost == self.items and self.says in self.cause
 
 
 def solution_folders(folder: Path) -> list[Path]:
@@ -188,7 +190,7 @@ def try_mutant(
                 Path(scratch, name).write_text(text)
             subprocess.run([sys.executable, mutant.then], cwd=scratch, check=True)
             texts = texts_in(Path(scratch))
-    return Trial(mutant.name, grade_texts(lab, course, texts, archive, seed), mutant.item, mutant.says)
+    return Trial(mutant.name, grade_texts(lab, course, texts, archive, seed), mutant.items, mutant.says)
 
 
 def grade_texts(

@@ -148,7 +148,8 @@ def check_confined(enforced: Mapping[str, str]) -> None:
 
 def launched(document: Mapping[str, Any], limits: Limits, *, site: bool, **options: Any) -> subprocess.Popen[bytes]:
     """Start a sandboxed process in a new session; its output goes to its `stderr`, a pipe."""
-    flags = ["-I", "-B"] if site else ["-I", "-B", "-S"]
+    # Not -I, which ignores PYTHONHASHSEED: the environment has nothing else, so -s and -P isolate as much.
+    flags = ["-s", "-P", "-B"] if site else ["-s", "-P", "-B", "-S"]
     text = json.dumps({"limits": asdict(limits), **document})
     return subprocess.Popen(
         [sys.executable, *flags, "-c", LAUNCH, str(ROOT), text],
@@ -174,8 +175,8 @@ class Sandboxed:
 
     The first question starts the process, and so does the first one after its end; `load` is asked before it. `errors`
     maps the runner's kinds of errors to exceptions; other kinds raise `EndedError`. `site` lets the process import
-    installed packages. `enforced` names, for each kind of limit, the mechanism that enforces it on this machine; it is
-    empty if there is none.
+    installed packages. `hash_seed` determines the order of its sets of texts. `enforced` names, for each kind of
+    limit, the mechanism that enforces it on this machine; it is empty if there is none.
     """
 
     def __init__(
@@ -190,14 +191,16 @@ class Sandboxed:
     ) -> None:
         self.document = {"module": module, "arguments": list(arguments)}
         self.limits, self.errors, self.load, self.site = limits, errors, load, site
+        self.hash_seed = 0
         self.enforced: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Any:
         """Start the process; return the answer to `load`."""
         self.close()
+        environment = ENVIRONMENT | {"PYTHONHASHSEED": str(self.hash_seed)}
         self.process = launched(
-            self.document, self.limits, site=self.site, stdin=subprocess.PIPE, env=ENVIRONMENT, cwd="/"
+            self.document, self.limits, site=self.site, stdin=subprocess.PIPE, env=environment, cwd="/"
         )
         self.output, self.used_s = Output(self.process), used_s()
         assert self.process.stdin is not None and self.process.stdout is not None

@@ -16,7 +16,7 @@ from inakit.topo.errors import InputError, UnsupportedError
 
 def switch_limits() -> Limits:
     """The limits of a switch. It reads the kit's switches and installed packages, and writes nothing."""
-    folders = (str(ROOT / "switch"), str(ROOT / "topo"), sysconfig.get_path("purelib"))
+    folders = (str(ROOT / "inakit" / "switch"), str(ROOT / "inakit" / "topo"), sysconfig.get_path("purelib"))
     return Limits(cpu_s=8, wall_s=12.0, memory_bytes=768 * MIB, readable=(*python_paths(), *folders))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from inakit.planner import plan
+from planner import plan
 
 HOSTS = {"leaf1": ["h1", "h2"], "leaf2": ["h3", "h4"]}
 

@@ -77,7 +77,7 @@ def only(lab: str, *items: str) -> Lab:
 def of_its_item(lab: str, name: str) -> Trial:
     """Only the item that the mutant breaks is graded."""
     mutant = MUTANTS[lab, name]
-    return try_mutant(only(lab, mutant.item), COURSE, mutant, solution(lab), archive(lab), "0")
+    return try_mutant(only(lab, *mutant.items), COURSE, mutant, solution(lab), archive(lab), "0")
 
 
 @pytest.mark.parametrize(
@@ -98,20 +98,20 @@ def test_solutions_keep_all_points_with_other_seeds(lab: str, seed: str) -> None
 
 def by_tier() -> list[Any]:
     """The mutants: of those of one item, in slow labs of all, the first is always tried, and the others are long."""
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, tuple[str, ...]]] = set()
     labs: set[str] = set()
     found = []
     for (lab, name), mutant in MUTANTS.items():
-        found.append(long_unless((lab, mutant.item) not in seen and (lab not in SLOW or lab not in labs), lab, name))
+        found.append(long_unless((lab, mutant.items) not in seen and (lab not in SLOW or lab not in labs), lab, name))
         labs.add(lab)
-        seen.add((lab, mutant.item))
+        seen.add((lab, mutant.items))
     return found
 
 
 @pytest.mark.parametrize(("lab", "name"), by_tier())
 def test_a_wrong_solution_loses_the_item_that_it_breaks_and_is_told_why(lab: str, name: str) -> None:
     trial = of_its_item(lab, name)
-    assert trial.lost == (trial.item,)
+    assert trial.lost == trial.items
     assert trial.says in trial.cause
 
 
@@ -120,7 +120,7 @@ def test_a_wrong_solution_loses_the_item_that_it_breaks_and_is_told_why(lab: str
 )
 def test_a_wrong_solution_keeps_the_points_of_all_other_items(lab: str, name: str) -> None:
     trial = of_mutant(lab, MUTANTS[lab, name])
-    assert trial.lost == (trial.item,)
+    assert trial.lost == trial.items
 
 
 @pytest.mark.parametrize("lab", LABS)

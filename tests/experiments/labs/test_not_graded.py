@@ -74,19 +74,11 @@ def test_empty_files(lab: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lab", LABS)
-def test_a_folder_in_the_folder(lab: str, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    write_solution(lab, tmp_path / "mine", compiled=False)
-    (told,) = messages(graded(lab, tmp_path))
-    assert "it has mine/, where" in told
-
-
-@pytest.mark.parametrize("lab", LABS)
 def test_wrong_file_names(lab: str, tmp_path: Path) -> None:
     for name in LABS[lab].files:
         (tmp_path / f"mine{Path(name).suffix}").write_text("mine")
     for name, told in zip(LABS[lab].files, messages(graded(lab, tmp_path)), strict=False):
-        assert f"'{name}'" in told
+        assert name in told
         assert f"mine{Path(name).suffix}" in told
 
 

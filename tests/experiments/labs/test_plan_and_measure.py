@@ -16,10 +16,10 @@ from tiers import long_unless
 from inakit.experiments.labs.course import leaderboard as board
 from inakit.experiments.labs.course import plan_lab as student_planner
 from inakit.experiments.labs.course import plan_networks
-from inakit.experiments.labs.course.measure_lab import fault_of, intervals, own_fabric
+from inakit.experiments.labs.course.measure_lab import Claim, Interval, check_claims, intervals, own_fabric
 from inakit.experiments.labs.course.plan_networks import bound_bps, optimum_bps
 from inakit.experiments.labs.grading.grade import Request, grade
-from inakit.experiments.labs.grading.lab import Grade
+from inakit.experiments.labs.grading.lab import Grade, WrongError
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
 from inakit.experiments.labs.sandbox.confinement import MIB, landlock_version
 
@@ -186,13 +186,38 @@ def test_a_study_of_another_student_loses_its_first_item() -> None:
     assert "'bob' handed it in" in causes(found)
 
 
-def test_intervals_by_t_and_by_the_bootstrap_are_right_and_others_are_not() -> None:
-    values = [10.0, 12.0, 11.0, 9.0, 10.5, 11.5, 10.0, 9.5, 12.5, 11.0]
-    t, drawn = intervals(values)
-    assert not fault_of(t, values, 10)
-    assert not fault_of(drawn, values, 10)
-    assert "low end" in fault_of(t._replace(low=min(values)), values, 10)
-    assert "the mean is" in fault_of(t._replace(mean=12.0), values, 10)
+VALUES = [10.0, 12.0, 11.0, 9.0, 10.5, 11.5, 10.0, 9.5, 12.5, 11.7]
+T, DRAWN = intervals(VALUES)
+
+
+def scaled(interval: Interval, factor: float) -> Interval:
+    """An interval whose ends are nearer to the mean, or farther."""
+    mean, low, high = interval
+    return Interval(mean, mean + factor * (low - mean), mean + factor * (high - mean))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (T, ""),
+        (DRAWN, ""),
+        (T._replace(low=min(VALUES)), "low end"),
+        (T._replace(mean=12.0), "the mean is"),
+        (scaled(T, 1.833 / 2.262), "by Student's t"),
+        (scaled(DRAWN, 0.89), "of the width of those of 95 %"),
+        (scaled(DRAWN, 1.645 / 1.96), "low end|high end"),
+        (scaled(DRAWN, 2.576 / 1.96), "low end|high end"),
+    ],
+)
+def test_intervals_of_95_percent_by_t_and_by_the_bootstrap_are_right_and_others_are_not(
+    given: Interval, told: str
+) -> None:
+    claims = [Claim("aro", given, VALUES, 0.0)] * 4
+    if told:
+        with pytest.raises(WrongError, match=told):
+            check_claims("", claims)
+    else:
+        check_claims("", claims)
 
 
 HOSTILE_STUDIES = {
