@@ -10,7 +10,7 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -101,7 +101,7 @@ def compiled_name(name: str) -> str:
 
 
 @contextmanager
-def files_in(path: Path, expected: Sequence[str]) -> Iterator[dict[str, Callable[[], bytes]]]:
+def files_in(path: Path, expected: Sequence[str]) -> Iterator[Mapping[str, Callable[[], bytes]]]:
     """The files of a submission by name, each with the function that reads it.
 
     Where no expected file is, those of the only folder or the only zip inside are taken.
