@@ -121,7 +121,7 @@ class Course:
             number: [other for other in spans if spans[other][1] < span[0] and uses[other] & uses[number]]
             for number, span in spans.items()
         }
-        failure = Failure(fault.slot, self.busiest(fault.slot))
+        failure = Failure(fault.slot, fault.units or self.busiest(fault.slot))
         found = replace(self, schedule=replan(self.scheduling, self.schedule, failure, behind))
         found.check(failure)
         return found
@@ -160,14 +160,15 @@ class CourseOutcome:
 class CircuitFault:
     """The circuit that fails: in a slot, `after_s` after the slot's start, it is dark for `lasting_s` seconds.
 
-    It is one between the two units that exchange most in the slot. The schedule does not change: jobs send again what
-    is lost, and the next slots wait for those that are late. A circuit that would be dark for as long as a run waits
-    for results (`stall_s`) is dark for good: the next slots are planned anew, without its two ports.
+    It is one between `units`, or for None between the two that exchange most in the slot. The schedule does not change:
+    jobs send again what is lost, and the next slots wait for those that are late. A circuit that would be dark for as
+    long as a run waits for results (`stall_s`) is dark for good: next slots are planned anew, without its two ports.
     """
 
     slot: int
     after_s: float
     lasting_s: float
+    units: UnitPair | None = None
 
 
 class Conductor(Interference):
@@ -256,7 +257,7 @@ class Conductor(Interference):
                     self.fault_at = now + self.fault.after_s
         if self.fault is not None and now >= self.fault_at:
             self.fault_at = inf
-            self.fail(self.fault.lasting_s)
+            self.fail(self.fault)
         self.start(now)
 
     def next_due(self, loop: ClosedLoop) -> float:
@@ -309,13 +310,13 @@ class Conductor(Interference):
         spans = self.course.schedule.spans.items()
         self._starts += [(entered, loop.jobs[self.index[job]]) for job, (first, _) in spans if first == self.slot]
 
-    def fail(self, lasting_s: float) -> None:
-        """Make a circuit of the slot's busiest pair of units dark, and light it again if it is still wanted.
+    def fail(self, fault: CircuitFault) -> None:
+        """Make a circuit between two units dark, and light it again if it is still wanted.
 
         If it stays dark, go on with the schedule that is planned for this case.
         """
-        busiest = self.course.busiest(self.slot)
-        failed = frozenset({min(each for each in self.wanted if pair(each[0][0], each[1][0]) == busiest)})
+        units = fault.units or self.course.busiest(self.slot)
+        failed = frozenset({min(each for each in self.wanted if pair(each[0][0], each[1][0]) == units)})
 
         def darken() -> None:
             self.failed = failed
@@ -331,7 +332,7 @@ class Conductor(Interference):
             self.ports = Interconnect(
                 tuple(fibre for fibre in self.ports.fibres if fibre.end not in ends), self.ports.reconfiguration_s
             )
-        self._repair = self.beside.during(darken, None if self.then is not None else lasting_s, mend)
+        self._repair = self.beside.during(darken, None if self.then is not None else fault.lasting_s, mend)
 
     def start(self, now: float) -> None:
         """Start the slot's new jobs once the units have their entries, even if the circuits are still dark."""

@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from inakit.experiments.run.circuit_schedule import Course, CourseOutcome, run_course
+from inakit.experiments.run.circuit_schedule import CircuitFault, Course, CourseOutcome, run_course
 from inakit.experiments.worlds.world import World
 from inakit.planner.core.plan import SolverOptions
 from inakit.planner.methods.p4inc_aoi.job_traces import TraceReading, listed, place, read_trace
@@ -24,15 +24,18 @@ from inakit.planner.methods.p4inc_aoi.optical_network import scaled, with_a_host
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, Scheduling
 from inakit.planner.methods.p4inc_aoi.schedule import (
     MOST_SLOTS,
+    Failure,
     Schedule,
     ScheduleFigures,
     UnitPair,
+    check,
     increases,
     load_center,
     pair,
     traffic_bps,
 )
 from inakit.planner.methods.p4inc_aoi.schedule import figures as figures_of
+from inakit.planner.methods.p4inc_aoi.schedulers import replan
 from inakit.planner.registry import find_scheduler
 from inakit.topo.errors import InputError, writing
 
@@ -118,13 +121,18 @@ def ending(problem: Scheduling) -> Scheduling:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A scheduler's schedule of the problem, its figures and, where it was run by packets, what was measured."""
+    """A scheduler's schedule of the problem, its figures and, where it was run by packets, what was measured.
+
+    After a `fault` it is the schedule anew; it was `planned` before.
+    """
 
     name: str
     problem: Scheduling
     schedule: Schedule
     figures: ScheduleFigures
     ran: CourseOutcome | None = None
+    fault: CircuitFault | None = None
+    planned: Schedule | None = None
 
     @staticmethod
     def by(name: str, problem: Scheduling, options: SolverOptions) -> Scheduled:
@@ -132,17 +140,32 @@ class Scheduled:
         made = find_scheduler(name).schedule(problem, options)
         return Scheduled(name, problem, made, figures_of(problem, made))
 
+    def anew(self, fault: CircuitFault, schedule: Schedule | None = None) -> Scheduled:
+        """The schedule after a circuit between the fault's units is dark for good; `schedule` is that of a run.
+
+        Raises `PlanError`, which names the job, if one cannot go on.
+        """
+        assert fault.units is not None
+        failure, planned = Failure(fault.slot, fault.units), self.planned or self.schedule
+        found = schedule or replan(self.problem, planned, failure)
+        check(self.problem, found, failure)
+        figures = figures_of(self.problem, found, failure)
+        return replace(self, schedule=found, figures=figures, fault=fault, planned=planned)
+
     def run(self, world: World, factor: float, output: Path | None, console: Console, quiet: bool) -> Scheduled:
         """Run the schedule by packets, with rates and sizes times `factor`; times stay the same."""
-        course = Course.of(*scaled(with_a_host_for_each_gpu(self.problem), self.schedule, factor))
+        found, wider, planned = self, with_a_host_for_each_gpu(self.problem), self.planned or self.schedule
+        if self.fault is not None:  # jobs keep the hosts that the course gives them
+            found = self.anew(self.fault, Course.of(wider, planned).after(self.fault).schedule)
+        course = Course.of(*scaled(wider, planned, factor))
         if output is not None:
             with writing(output):  # before a run that can take long
                 output.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory() as spare, Progress(console=console, disable=quiet, transient=True) as bar:
             task = bar.add_task(f"{self.name} by packets", total=1.0)
             folder = Path(spare) if output is None else output / "runs" / self.name
-            ran = run_course(course, world, folder, lambda part: bar.update(task, completed=part))
-        return replace(self, ran=ran)
+            ran = run_course(course, world, folder, lambda part: bar.update(task, completed=part), fault=self.fault)
+        return replace(found, ran=ran)
 
     @property
     def mean_jct_s(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as text_of_json
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from inakit.experiments.report.document import Document
 from inakit.experiments.report.gather import made_by
 from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.report.write import PAGE, write_page
+from inakit.experiments.run.circuit_schedule import CircuitFault
 from inakit.experiments.run.console import NARROW, Screen, figures, names
 from inakit.experiments.run.printed_report import styled
 from inakit.experiments.run.scenario import parse_scale
@@ -25,9 +27,9 @@ from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.plan import SolverOptions
 from inakit.planner.methods.p4inc_aoi.job_traces import TraceReading
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
-from inakit.planner.methods.p4inc_aoi.schedule import save_schedule, save_scheduling
+from inakit.planner.methods.p4inc_aoi.schedule import pair, save_schedule, save_scheduling
 from inakit.planner.registry import find_scheduler
-from inakit.topo.errors import InputError, MachineError, writing
+from inakit.topo.errors import InputError, MachineError, unknown_name, writing
 from inakit.topo.files.quantities import parse_duration
 from inakit.topo.files.reader import write_csv
 
@@ -57,6 +59,9 @@ Gradient = Annotated[
 ]
 Compute = Annotated[str, typer.Option(help="computing time of an iteration of a public trace")]
 TimeLimit = Annotated[float, typer.Option(min=0.1, help="for milp: seconds until the best schedule found is taken")]
+Dark = Annotated[
+    str, typer.Option(help="a connection that fails for good, and when: rack1:rack2@12s; schedules go on without it")
+]
 OutputFolder = Annotated[
     Path | None, typer.Option(help="folder for schedules, jobs.csv, circuits.csv and the page report.html")
 ]
@@ -72,7 +77,7 @@ NO_WORLD = "none"
 SCALE = "1/5000"
 
 
-def schedule(
+def schedule(  # noqa: PLR0912, a command that is read from top to bottom
     center: CenterFile = None,
     starter: Starter = None,
     trace: TraceFile = None,
@@ -84,6 +89,7 @@ def schedule(
     time_limit: TimeLimit = 60.0,
     switch: OnWorld = NO_WORLD,
     scale: Scale = SCALE,
+    dark: Dark = "",
     seed: Seed = 0,
     output: OutputFolder = None,
     json: Json = False,
@@ -113,6 +119,12 @@ def schedule(
     world = None if switch == NO_WORLD else find_world(switch)
     options = SolverOptions(seed=seed, time_limit_s=time_limit)
     found = [Scheduled.by(name, problem, options) for name in chosen]
+    if dark:
+        fault = fault_of(dark, problem)
+        found = [each.anew(fault) for each in found]
+        notes.append(
+            f"slots from {fault.slot + 1} on are planned anew, without a connection of {dark.partition('@')[0]}"
+        )
     if world is not None:
         found = [each.run(world, factor, output, console, quiet=json) for each in found]
     document = document_of(problem, found, notes, center.name if trace is None else trace.name)
@@ -128,6 +140,19 @@ def schedule(
                 console.print(f"wrote {file}", highlight=False, soft_wrap=True)
     verdicts = [each.ran.outcome.verdict for each in found if each.ran is not None]
     raise typer.Exit(max(map(exit_code, verdicts), default=0))
+
+
+def fault_of(text: str, problem: Scheduling) -> CircuitFault:
+    """The fault of `--dark unit1:unit2@12s`. Raises `InputError`."""
+    ends, _, at = text.partition("@")
+    units = ends.split(":")
+    if len(set(units)) != 2 or not at:
+        raise InputError(f"--dark {text}: expected two units and a time, such as rack1:rack2@12s")
+    for unit in units:
+        if unit not in problem.center.index:
+            raise InputError(f"--dark {text}: {unknown_name('unit', unit, problem.center.index)}")
+    slot, after_s = divmod(parse_duration(at), problem.center.slot_s)
+    return CircuitFault(int(slot), after_s, inf, pair(*units))
 
 
 def document_of(problem: Scheduling, found: Sequence[Scheduled], notes: Sequence[str], source: str) -> dict[str, Any]:

@@ -88,6 +88,27 @@ def test_a_run_by_packets_is_exact_and_within_a_percent_of_its_plan(files: Path)
     assert ran["measured_connections"] == ran["connections"]
 
 
+@pytest.mark.compiler
+@pytest.mark.parametrize("switch", ["none", "virtual"])
+def test_after_a_connection_that_fails_jobs_get_a_new_plan(files: Path, switch: str) -> None:
+    """Jobs of 4 and 3 workers send between a and b; in the first slot in which they do, a connection goes dark."""
+    (files / "jobs.csv").write_text(TRACE.replace("0,2,", "0,4,"))
+    command = ("schedule", "center.yml", "--trace", "jobs.csv", "--scheduler", "noINC-TW", "--json", "--output", "out",
+               "--switch", switch, "--scale", "1/1000")  # fmt: skip
+    (usual,) = json.loads(inakit(*command, at=files).output)["schedulers"]
+    begins_s = min(one["from_s"] for one in usual["circuits"] if one["used"] > 0)
+    done = inakit(*command, "--dark", f"b:a@{begins_s + 0.5}s", at=files)
+    assert done.code == 0, done.error
+    document = json.loads(done.output)
+    (anew,) = document["schedulers"]
+    assert "are planned anew" in document["notes"][-1]
+    assert anew["mean_jct_s"] > usual["mean_jct_s"]
+    assert max(one["ports"] for one in anew["circuits"] if one["from_s"] > begins_s) <= 3
+    if switch == "virtual":
+        assert (anew["exact"], anew["verdict"]) == (True, "VALID")
+        assert anew["measured_mean_jct_s"] == pytest.approx(anew["mean_jct_s"], rel=0.15)
+
+
 def test_the_starter_is_scheduled_and_is_not_written_over(tmp_path: Path) -> None:
     assert inakit("schedule", "--starter", "hall", at=tmp_path).code == 0
     done = inakit("schedule", "hall/center.yml", "--trace", "hall/jobs.csv", at=tmp_path)
@@ -125,6 +146,10 @@ def test_the_starter_is_scheduled_and_is_not_written_over(tmp_path: Path) -> Non
             "job 1: its only worker leaves a switch nothing",
         ),
         (CENTER, TRACE, ("--switch", "virtul"), "virtul"),
+        (CENTER, TRACE, ("--dark", "a:b"), "--dark a:b: expected two units and a time"),
+        (CENTER, TRACE, ("--dark", "a:a@1s"), "expected two units and a time"),
+        (CENTER, TRACE, ("--dark", "a:rack@1s"), "unknown unit 'rack'"),
+        (CENTER, TRACE, ("--dark", "a:b@1"), "slot 1 has no connection between a and b that could fail"),
         (CENTER, TRACE, ("--switch", "virtual", "--scale", "0"), "scale 0"),
     ],
 )
