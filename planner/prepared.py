@@ -78,9 +78,7 @@ class OfPrepared:
 
     @property
     def plan(self) -> Plan:
-        """The plan at the rates of a run: those of the method, lowered where results need capacity (`notes` give the
-        reasons).
-        """
+        """The plan at the rates of a run: the method's, lowered where results need capacity (`notes` tell why)."""
         return self.prepared.plan
 
     @property

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 
 def imported(function: str, beside: str = "") -> Any:
-    """The object that `module:function` names below `inakit.planner.methods`, or the object named `beside` in that
-    module.
-    """
+    """The object `module:function` below `inakit.planner.methods`, or the one called `beside` in that module."""
     module, _, name = function.partition(":")
     return getattr(import_module(f"inakit.planner.methods.{module}"), beside or name)
 

@@ -189,9 +189,7 @@ class Replanner:
     """
 
     def __init__(self, first: Prepared, options: Options) -> None:
-        """Raises `InputError` for a plan of another method, of several jobs, with shared slots, or on chips that
-        recirculate.
-        """
+        """Raises `InputError` for another method, several jobs, shared slots, or chips that recirculate."""
         check_phases(first.plan)
         if len(first.problem.jobs) != 1:
             raise InputError(f"{len(first.problem.jobs)} jobs: routes are planned anew between iterations of one job")

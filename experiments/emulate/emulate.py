@@ -265,9 +265,7 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
 
 
 def check_replanning(emulation: Emulation) -> None:
-    """Raise `InputError` unless background traffic is the only fault, does not follow routes, and runs are closed loops
-    with several iterations.
-    """
+    """Raise `InputError` unless traffic off the routes is the only fault, and runs have several iterations."""
     faults, jobs = emulation.faults or FaultPlan(), emulation.problem.jobs
     if not faults.background:
         raise InputError("--replan needs background traffic: give --faults a file with background traffic")

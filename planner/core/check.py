@@ -323,9 +323,7 @@ class TreeCheck:
 
 
 def wrong_hosts(job: Job, hosts: Iterable[str], what: str) -> Iterator[tuple[str, str]]:
-    """Yield each host that is not exactly one worker of the job, and the reason; `what` names the thing that is
-    counted.
-    """
+    """Yield each host that is not exactly one worker of the job, and why; `what` names what is counted."""
     counts = Counter(hosts)
     for host in sorted(set(counts) | set(job.workers)):
         expected = 1 if host in job.workers else 0

@@ -44,9 +44,7 @@ class Hop:
     after_s: Times
 
     def cross(self, connection: Numbers, at: Times) -> Times:
-        """The times, (frames,), at which frames of these connections complete the hop if they reach it at the given
-        times.
-        """
+        """When frames of these connections, which reach the hop at the given times, (frames,), complete it."""
         came, send_s = at + self.before_s[connection], self.send_s[connection]
         return sent_in_turn(self.link[connection], came, send_s) + self.after_s[connection]
 
@@ -281,9 +279,7 @@ class Clock:
             self.keep_busy(groups, ready, frames)
 
     def keep_busy(self, groups: list[Group], ready: Times, frames: Times) -> None:
-        """Update the time until which each rank sends its `frames` of a step, from when it was `ready`; both are
-        (ranks,).
-        """
+        """Add the time that each rank's `frames` of a step take from when it was `ready`; both are (ranks,)."""
         connections = np.unique(np.concatenate([group.connection for group in groups]))
         rates_bps = np.bincount(self.source[connections], self.rates_bps[connections], len(self.free))
         sending = frames > 0
@@ -291,9 +287,7 @@ class Clock:
         self.free[sending] = np.maximum(self.free, ready)[sending] + own_s
 
     def leave(self, group: Group) -> tuple[Times, Times]:
-        """The times at which the first and the last fragment of each chunk leave, (transfers, chunks); `inf` for empty
-        chunks.
-        """
+        """When each chunk's first and last fragment leave, (transfers, chunks); `inf` for empty chunks."""
         connection, source = group.connection, self.source[group.connection, None]
         size, interval_s = self.sizes[group.chunks], self.interval_s[connection, None]
         has, had = self.first[source, group.chunks], self.last[source, group.chunks]

@@ -223,9 +223,7 @@ def link_times(problem: Problem, loads: list[TreeLoad]) -> dict[DirectedLink, fl
 
 
 def recirculation_times(problem: Problem, loads: list[TreeLoad]) -> dict[Inp, float]:
-    """For each pipeline that recirculates, the seconds for one frame of every flow that it sums, in every pass after
-    the first.
-    """
+    """For each pipeline that recirculates, the seconds for a frame of each summed flow in passes after the first."""
     bits, found = 8 * problem.fragment.wire_bytes, {}
     for (switch, pipeline), flows in summed_flows(load.tree for load in loads).items():
         chip = problem.fabric.switch_by_name[switch].chip

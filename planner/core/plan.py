@@ -92,9 +92,7 @@ class Collective:
 
     @cached_property
     def concurrent(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """The distinct sets of connections that send in one step: their numbers, and the number of chunks that each
-        sends.
-        """
+        """The distinct sets of connections that send in one step, each with the number of chunks that it sends."""
         found: dict[tuple[tuple[int, int], ...], None] = {}
         for sent in self.steps.values():
             chunks: Counter[int] = Counter()
@@ -240,9 +238,7 @@ class AggregationTree:
         return workers if in_pieces and len(workers) <= MOST_BITS else aggregator.children
 
     def bits(self, aggregator: Aggregator) -> dict[int, int]:
-        """The bits of every label whose packets can reach an aggregator; 0 for a label that is only a part of a
-        summand.
-        """
+        """The bits of every label whose packets can reach an aggregator; 0 for a mere part of a summand."""
         place = {label: position for position, label in enumerate(self.summands(aggregator))}
         below = list(aggregator.children)
         for label in below:  # the list grows in the loop: children's children follow, and so on

@@ -152,9 +152,7 @@ def admission(fabric: Fabric, link: DirectedLink, packet: tuple[int, int, int, i
 
 
 def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
-    """The entries of every aggregator: bits of each child, and of labels below it whose packets may arrive
-    unaggregated.
-    """
+    """The entries of every aggregator: bits of each child, and of labels below that may arrive unaggregated."""
     for aggregator in tree.tree.aggregators:
         full = (1 << len(tree.tree.summands(aggregator))) - 1
         freed, policy = is_freed_by_results(fabric, tree.tree, aggregator), policy_of(tree.tree.policy)
@@ -222,9 +220,7 @@ def acknowledgement_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Itera
 
 
 def admissions(fabric: Fabric, path: tuple[str, ...], packet: tuple[int, int, int, int]) -> Iterator[Row]:
-    """For every switch of the path, the entry that admits packets of this (kind, job, tree, label) from the previous
-    node.
-    """
+    """For every switch of the path, the entry that admits these (kind, job, tree, label) from the node before it."""
     for node, following in pairwise(path):
         if following in fabric.switch_by_name:
             yield admission(fabric, (node, following), packet)

@@ -30,9 +30,7 @@ Route = Callable[[Fabric, Job, str, random.Random], Iterable[Path]]
 
 
 def plan_random(problem: Problem, options: Options) -> Plan:
-    """RANDOM: like ATP, but each task draws one INA switch above the ToRs and sends through it all flows that can pass
-    it.
-    """
+    """RANDOM: like ATP, but each task sends all flows that can pass it through one INA switch drawn above the ToRs."""
     return routed(problem, options, "random", through_one_aggregator)
 
 

@@ -37,9 +37,7 @@ class GridOptions(Options):
 
 
 def plan(problem: Problem, options: GridOptions) -> Plan:
-    """GRID's plan, each task separately, all flows at one rate. Raises `InputError` for a worker that cannot reach its
-    PS.
-    """
+    """GRID's plan, each task separately, all flows at one rate. Raises `InputError` for an unreachable PS."""
     trees = [(task.job.number, task.share, grid_tree(problem.fabric, task, options)) for task in split_equally(problem)]
     return plan_of_trees("grid", problem, trees, options.window)
 

@@ -60,9 +60,7 @@ class SharedFabric:
 
     @cached_property
     def capacities_bps(self) -> dict[Resource, float]:
-        """The capacity of every directed link, and the rate at which every INA switch and its pipelines sum; infinite
-        without a limit.
-        """
+        """The capacity of every directed link, and the summing rate of every switch and pipeline, or infinite."""
         links: list[Resource] = [*self.fabric.capacities_bps]
         inps = [(s.name, pipeline) for s in self.fabric.switches for pipeline in range(len(s.pipelines))]
         switches = [switch.name for switch in self.fabric.switches]

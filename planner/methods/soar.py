@@ -208,9 +208,7 @@ def gather(tree: ReductionTree, k: int) -> Gathered:
 
 
 def level_table(gathered: Gathered, level: Indices, depth: int, k: int) -> Numbers:
-    """X of all switches of one depth, given the tables below. The first children of all are added, then the second
-    ones.
-    """
+    """X of all switches of one depth, given the tables below; the first children are added, then the second ones."""
     tree = gathered.tree
     above = gathered.above[level, 1 : depth + 1]
     red = (tree.load[level][:, None] * above)[:, :, None]

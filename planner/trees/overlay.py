@@ -70,9 +70,7 @@ class Overlay:
         return min(self.distance(source, target) for target in [*targets, self.server] if self.allows(source, target))
 
     def allows(self, source: str, target: str) -> bool:
-        """Whether `source` may send to `target`. Without detours, `target` must be on one of its shortest paths to the
-        PS.
-        """
+        """Whether `source` may send to `target`, without detours only on one of its shortest paths to the PS."""
         if self.options.detours or target == self.server:
             return self.distance(source, target) < inf
         direct = self.distance(source, self.server)
@@ -125,9 +123,7 @@ class Overlay:
 
 
 def tree_of(overlay: Overlay, number: int, workers: Collection[str]) -> AggregationTree:
-    """The overlay as an aggregation tree without slots. Each pipeline that children enter has its own aggregator, or
-    several if a sum has fewer children.
-    """
+    """The overlay as a tree without slots: an aggregator for each entered pipeline, or several for few children."""
     labels: dict[str | Summing, int] = {worker: label for label, worker in enumerate(workers, start=1)}
     arrived: Counter[Inp] = Counter()
     children: dict[Summing, list[int]] = {}

@@ -118,9 +118,7 @@ ONE, FIVE = "one task", "five jobs"
 
 
 def fig12_charts(request: Request) -> tuple[Chart, ...]:
-    """APP's alpha: one task at the default setting and with Figure 7c's most workers, and five jobs at Figure 11's with
-    lambda = 1; all also without APP.
-    """
+    """APP's alpha, also without APP: one task by default and with most workers, five jobs at Figure 11's lambda = 1."""
     settings = {ONE: SJST, "400 workers": replace(SJST, workers=400), FIVE: FIVE_JOBS}
     own = points({name: settings[name] for name in [*settings][: 1 if request.quick else 3]})
     with_alpha, exact = (lines(request, [scheme])[scheme] for scheme in ("ARO-ACC", EXACT))

@@ -49,9 +49,7 @@ class Model:
 
 
 def find_model(name: str) -> Model:
-    """Return one of `TABLES`, or the model in a .csv file. Raises `InputError` with the nearest name for an unknown
-    one.
-    """
+    """Return one of `TABLES`, or the model in a .csv file. Raises `InputError` with the nearest known name."""
     if name.endswith(".csv"):
         return read_model(Path(name))
     if name not in TABLES:

@@ -99,9 +99,7 @@ class LeafSpine:
         return sum(len(spines.aggregating) for spines in self.gates.values())
 
     def fits(self, t: float) -> SpineChoice | None:
-        """A choice by which the flows fit at `t`, with the fewest pipelines of the PS's leaf and few flows; None if
-        they do not fit.
-        """
+        """A choice by which the flows fit at `t`, with fewest pipelines of the PS's leaf and few flows, or None."""
         link_flows = flows_within(self.spine_bps, t)
         to_server = flows_within(self.server_bps, t)
         gains = self.gains(link_flows)

@@ -80,9 +80,7 @@ class Dealer:
     rates: Sequence[float]
 
     def share(self, time_limit_s: float) -> list[LinkFlows]:
-        """For each hand, the flows on the members' links: distributed in turn, or by a program if that overloads a
-        link.
-        """
+        """For each hand, the flows on the members' links: in turn, or by a program if that overloads a link."""
         shares = [self.by_turns(hand) for hand in self.hands]
         return shares if self.fits(shares) else self.solved(time_limit_s) or shares
 

@@ -94,9 +94,7 @@ class TaskGraph(LinksByNode):
 
     @cached_property
     def most_flows(self) -> dict[str, int]:
-        """The maximum number of flows that leave each worker and switch: its INPs' sums, or all flows into a common
-        switch.
-        """
+        """The most flows that leave each worker and switch: its INPs' sums, or all flows into a common switch."""
         most = dict.fromkeys(self.workers, 1)
 
         def arriving(links: Iterable[DirectedLink]) -> int:
@@ -162,9 +160,7 @@ class TaskGraph(LinksByNode):
         return sums_of(flows, most_children(self.fabric, inp[0]))
 
     def without(self, switches: Collection[str]) -> TaskGraph | None:
-        """The graph without these switches and without nodes that lead only to them; None if a worker then cannot reach
-        the PS.
-        """
+        """The graph without these switches and what leads only to them; None if a worker then cannot reach the PS."""
         left = [link for link in self.links if not {*link} & {*switches}]
         ending = reached([self.server], [(v, u) for u, v in left])
         if not ending.issuperset(self.workers):

@@ -103,9 +103,7 @@ def plan(problem: Problem, options: InartOptions) -> Plan:
 
 
 def search_both(routed: Routed, bound_bps: float, options: InartOptions) -> Routed:
-    """The best split for the routes, then better routes and shares nearby: in turns while the rate rises, and at most
-    `rounds` times.
-    """
+    """The best split for routes, then better routes and shares nearby: in turns while it rises, up to `rounds`."""
     draw, best = (
         random.Random(options.seed),
         max(routed, routed.split_anew(options.for_solver), key=lambda each: each.rate_bps),

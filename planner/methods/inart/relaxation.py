@@ -106,9 +106,7 @@ class Relaxation:
         self.flows = [self.variables(number, routed) for number in range(len(tasks))]
 
     def variables(self, number: int, routed: bool) -> TaskFlows:
-        """The variables of a task; those on links only if it is `routed`. Workers' own links carry all flows and have
-        none.
-        """
+        """The variables of a task; on links only if it is `routed`, never on workers' own, which carry all flows."""
         model, fabric, task, groups = self.model, self.fabric, self.tasks[number], self.groups[number]
         flow = TaskFlows(model.add_variable(f"rate_{number}", 0))
         links = [link for link in task.unfolded.links(task.job.workers) if link[0] not in fabric.host_names]
