@@ -115,7 +115,7 @@ class Claim(Record):
         """The statement by the rule of the claim's kind."""
         match self.kind, evidence, self.paper:
             case "fact", bool(), _:
-                found = Statement("", "yes" if evidence else "no", evidence)
+                found = statements.is_true("", evidence)
             case "value", int() | float() | Estimate(), float(paper):
                 found = statements.is_about("", evidence, paper)
             case "ratio", int() | float() | Estimate(), float(paper):

@@ -229,6 +229,11 @@ def compared(found: tuple[object, Point, Point], ours_first: bool) -> str:
     return f"{mean(first):.3g} to {mean(second):.3g}"
 
 
+def is_true(says: str, holds: bool) -> Statement:
+    """The statement that a fact is true."""
+    return Statement(says, "yes" if holds else "no", holds)
+
+
 def all_of(says: str, each: Iterable[Statement]) -> Statement:
     """The statement that all of some statements hold; our values are theirs, each after what it says."""
     found = list(each)
