@@ -40,7 +40,7 @@ LEFT_OUT += [
     "p4inc-aoi readings",
     "p4inc-aoi reconfigurations",
     "p4inc-aoi testbed-readings",
-    *(f"p4inc-aoi fig{number}" for number in (2, 5, 6, 7, 8, 9, 10, 11, 12)),
+    *(f"p4inc-aoi fig{number}" for number in (2, 6, 7, 8, 9, 10, 11, 12)),
 ]
 
 
