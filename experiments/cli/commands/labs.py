@@ -21,7 +21,7 @@ from inakit.experiments.labs.grading.grade import grade_class as graded_class
 from inakit.experiments.labs.grading.lab import Grade
 from inakit.experiments.labs.grading.teacher import compile_all, trials_of
 from inakit.experiments.labs.registry import COURSE, LABS, export_labs, find_lab, lab_named, task_folder, teacher_folder
-from inakit.experiments.labs.sandbox.process import UNCONFINED
+from inakit.experiments.labs.sandbox.process import allow_unconfined
 from inakit.experiments.labs.sandbox.untrusted import printable
 from inakit.experiments.sweeps.trial import tried
 from inakit.topo.errors import InputError, RunError, writing
@@ -41,12 +41,6 @@ def given_seed(file: Path | None) -> str | None:
     """The seed in a file, or in the environment; None if there is none. Raises `InputError`."""
     seed = read_text(file, FileKind("file with a seed", max_bytes=1 << 12)) if file else os.environ.get(SEED, "")
     return seed.strip() or None
-
-
-def allow_unconfined(unconfined: bool) -> None:
-    """Let submissions run where nothing confines them, if that is wanted."""
-    if unconfined:
-        os.environ[UNCONFINED] = "1"
 
 
 def list_labs() -> None:
@@ -76,7 +70,8 @@ def grade_class(
     unconfined: Unconfined = False,
 ) -> None:
     """Grade a whole class, several at a time, into one table; the same command goes on where it was interrupted."""
-    allow_unconfined(unconfined)
+    if unconfined:
+        allow_unconfined()
     if (seed := given_seed(seed_file)) is None:
         raise InputError(f"a class needs a seed that students do not know: --seed-file FILE, or the variable {SEED}")
     if len(seed) < LEAST_SEED:
@@ -95,6 +90,7 @@ def throughput(
     delay: Annotated[str, typer.Option(help="delay of each link in each direction, such as 25us")] = "25us",
 ) -> None:
     """Measure the throughput of a program over the size of its pool, in virtual time (lab 3)."""
+    allow_unconfined()
     star = Star(workers, parse_rate(rate), parse_duration(delay))
     for line in curve_lines(program, star, slots or (1, 2, 4, 8, 16, 32, 64)):
         print(line, flush=True)
@@ -109,7 +105,8 @@ def leaderboard(
     unconfined: Unconfined = False,
 ) -> None:
     """Rank the planners of lab 6 on larger networks by their mean share of a bound that no plan exceeds."""
-    allow_unconfined(unconfined)
+    if unconfined:
+        allow_unconfined()
 
     def show(entries: list[Standing]) -> None:
         for rank, entry in ranked(entries):
@@ -131,6 +128,7 @@ def fabric(
 
 def compile_lab(lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")]) -> None:
     """Compile a lab's solutions and wrong solutions, for machines without p4c."""
+    allow_unconfined()
     print(f"{compile_all(teacher_folder(lab_named(lab).name))} programs")
 
 
@@ -187,7 +185,8 @@ def grade(
 
     Submissions run in a sandbox, without root and without a network; the same seed gives the same result.
     """
-    allow_unconfined(unconfined)
+    if unconfined:
+        allow_unconfined()
     seed = of_student(given_seed(seed_file) or "0", student)
     request = Request(find_lab(lab), task_folder(lab), submission, seed, target, student)
     found = grade_of(request, emulate)

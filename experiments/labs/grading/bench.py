@@ -189,7 +189,7 @@ def trace_of(
         return ()
 
 
-MOST_LINES, MOST_LETTERS = 16, 300
+MOST_LINES = 16
 NOT_OF_STUDENTS = re.compile(
     r"Bytes parsed|Parser state|Pipeline|Replicating|Action tbl_|Action [\w.]+\d+\(\)$|Applying table 'tbl_|Table 'tbl_"
 )
@@ -221,7 +221,6 @@ def excerpt(lines: Sequence[str], field: str) -> tuple[str, ...]:
 
 def shown(line: str) -> str:
     """A line in the report's form: a statement begins with its file and line."""
-    line = line[:MOST_LETTERS]
     statement = STATEMENT.match(line)
     if statement is None:
         return line

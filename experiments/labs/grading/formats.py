@@ -19,8 +19,13 @@ FORMULA = re.compile("(^|(?<=[;|\n]))(?=[=+@\uff1d\uff0b\uff0d\uff20-])")
 
 
 def text_of(grade: Grade) -> str:
-    """The whole grade as text, in which GitHub's runners find no commands of a student's (lines that begin with ::)."""
-    return re.sub(r"^(\s*)(?=::|##\[)", r"\1\\", "\n".join(lines_of(grade)), flags=re.M) + "\n"
+    """The whole grade as text."""
+    return without_commands("\n".join(lines_of(grade))) + "\n"
+
+
+def without_commands(text: str) -> str:
+    """A text in which GitHub's runners find no commands, which are lines that begin with two colons."""
+    return re.sub(r"^([ \t]*)(?=::|##\[)", r"\1\\", text, flags=re.M)
 
 
 def lines_of(grade: Grade) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from inakit.experiments.labs.grading.bench import Bench
-from inakit.experiments.labs.grading.formats import FORMATS, csv_text
+from inakit.experiments.labs.grading.formats import FORMATS, csv_text, without_commands
 from inakit.experiments.labs.grading.graded_switch import SANDBOX
 from inakit.experiments.labs.grading.lab import Finding, Grade, Graded, Item, Lab, WrongError
 from inakit.experiments.labs.grading.submission import read_submission, submissions_in
@@ -284,7 +284,7 @@ def grade_class(request: ClassRequest) -> Iterator[str]:
                     write_reports(request.reports, student, found)
                     table.add(student, keys[student], Row.of(found))
                 while told < len(table.students) and (row := table.rows.get(table.students[told])) is not None:
-                    yield f"{table.students[told]:24} {row.line}"
+                    yield without_commands(f"{table.students[told]:24} {row.line}")
                     told += 1
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -332,7 +332,7 @@ def send_grade(pipe: Connection, request: Request) -> None:
 
 
 def write_reports(folder: Path | None, student: str, found: Grade) -> None:
-    """Write a student's report as text and as JSON, unless the grader failed."""
+    """Write a student's report as text and as JSON."""
     if folder is None:
         return
     name = student if len(student.encode()) <= MOST_NAME else f"{student[:20]}-{key_of(student=student)}"

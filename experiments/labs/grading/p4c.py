@@ -102,7 +102,7 @@ def check_includes(sources: Mapping[str, str]) -> None:
     for name, text in sources.items():
         joined = re.sub(r"(\\|\?\?/)[ \t]*\r?\n", "", text)
         for line in joined.splitlines():
-            if not DIRECTIVE.match(re.sub(r"/\*.*?\*/", " ", line)):
+            if not DIRECTIVE.match(re.sub(r"/\*.*?(\*/|$)", " ", line)):
                 continue
             allowed = ALLOWED.match(line)
             if allowed is None or (allowed["own"] and allowed["own"] not in sources):

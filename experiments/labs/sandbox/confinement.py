@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 MIB = 1 << 20
 
@@ -40,11 +39,6 @@ class Limits:
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     programs: bool = False
-
-
-def limits_from(document: dict[str, Any]) -> Limits:
-    """The limits of a JSON document that has all their fields."""
-    return Limits(**document)
 
 
 def confine(limits: Limits) -> dict[str, str]:

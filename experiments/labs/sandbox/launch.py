@@ -14,7 +14,7 @@ import struct
 import sys
 from typing import Any
 
-from inakit.experiments.labs.sandbox.confinement import confine, limits_from
+from inakit.experiments.labs.sandbox.confinement import Limits, confine
 
 LENGTH = struct.Struct("!I")
 MOST_BYTES = 4 << 20
@@ -32,7 +32,7 @@ def main() -> None:
     answers = os.dup(1)
     os.dup2(2, 1)
     runner = importlib.import_module(document["module"]) if "module" in document else None
-    send(answers, confine(limits_from(document["limits"])))
+    send(answers, confine(Limits(**document["limits"])))
     if runner is None:
         os.close(answers)
         os.execv(document["command"][0], document["command"])

@@ -20,6 +20,10 @@ def switch_limits() -> Limits:
     return Limits(cpu_s=8, wall_s=12.0, memory_bytes=768 * MIB, readable=(*python_paths(), *folders))
 
 
+MOST_LETTERS = 300
+"""The letters of a line of a trace: a program can have names of any length."""
+
+
 class SandboxedSwitch:
     """A switch that runs the text of BMv2 JSON; `InputError` or `UnsupportedError` if the program cannot run here.
 
@@ -55,7 +59,7 @@ class SandboxedSwitch:
     def trace(self, port: int, packet: bytes) -> Traced:
         """Like `inject`, with the packet's trace, line by line."""
         sent, lines = self.process.ask("trace", port, packet.hex())
-        return Traced(packets_in(sent), tuple(map(str, lines)))
+        return Traced(packets_in(sent), tuple(str(line)[:MOST_LETTERS] for line in lines))
 
     def counter(self, name: str) -> list[tuple[int, int]]:
         """(packets, bytes) of every cell of a counter."""
