@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_32_BITS = (1 << 32) - 1
-LARGEST = 1e18
-"""The largest number that is read anywhere: a rate of a million Tbit/s."""
+LARGEST, SMALLEST = 1e18, 1e-18
+"""The largest number that is read anywhere, a rate of a million Tbit/s, and the smallest one greater than 0."""
 MOST_ITEMS, MOST_LETTERS = 1000, 1000
 """The limits of the length of a list or dict, and of a text, unless another one is given."""
 MOST_DIGITS = 20
@@ -67,8 +67,8 @@ class Reader:
         return value
 
     def number(self, where: str, value: Any, *, positive: bool = False) -> float:
-        """A finite number of at most `LARGEST`."""
-        if type(value) not in (int, float) or not -LARGEST <= value <= LARGEST or (positive and value <= 0):
+        """A finite number of at most `LARGEST`; a `positive` one is at least `SMALLEST`, so that ratios are finite."""
+        if type(value) not in (int, float) or not -LARGEST <= value <= LARGEST or (positive and value < SMALLEST):
             raise self.wrong(where, value, f"a number{' greater than 0' if positive else ''} of at most {LARGEST:g}")
         return float(value)
 

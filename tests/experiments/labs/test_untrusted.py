@@ -150,7 +150,7 @@ def of_lab_7(name: str) -> Callable[[Any], None]:
         bench = handed_in(name, text)
         for check in checks:
             tried(getattr(measure_lab, f"check_{check}"), bench)
-        write_own_fabric(bench.once(HandedIn.of_bench).student, SCRATCH)
+        written(bench.once(HandedIn.of_bench).student)
 
     return read
 
@@ -167,6 +167,12 @@ intervals = cache(measure_lab.intervals)
 """The intervals of most values of a table are the same in each case."""
 CURVE = pool_lab.Curve(pool_lab.ModelPool())
 SCRATCH = Path()
+
+
+@cache
+def written(student: str) -> Path:
+    """The file of a student's fabric."""
+    return write_own_fabric(student, SCRATCH)
 
 
 def answers_of_lab_3(text: str) -> None:
