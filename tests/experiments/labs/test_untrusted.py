@@ -31,6 +31,7 @@ from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch, switch_limits
 from inakit.experiments.labs.sandbox.untrusted import Reader, plain, printable, shown
 from inakit.topo.errors import InputError, UnsupportedError
+from inakit.topo.files.reader import FileKind, parse_text
 
 THEIRS = (WrongError, InputError, UnsupportedError, EndedError)
 """What a submission can be told; everything else is the grader's fault."""
@@ -91,8 +92,14 @@ def with_value(document: Any, place: tuple[Any, ...], value: Any) -> Any:
 
 
 def documents(right: Any, random: Random, count: int) -> Iterator[Any]:
-    """A document with one or two of its fields changed; what JSON cannot carry never comes from a sandbox."""
+    """A document with each value in a field of each kind, then with one or two of its fields changed.
+
+    What JSON cannot carry never comes from a sandbox.
+    """
     every = list(places(right))
+    kinds = {tuple(key if isinstance(key, str) else 0 for key in place): place for place in every}
+    for place in kinds.values():
+        yield from (json.loads(json.dumps(with_value(right, place, value))) for value in VALUES)
     for _ in range(count):
         changed = right
         for _ in range(random.choice((1, 1, 1, 2))):
@@ -288,6 +295,19 @@ def test_only_their_faults_are_told(name: str, count: int, tmp_path: Path, monke
             tried(read, changed)
         except Exception as error:
             pytest.fail(f"case {number}: {type(error).__name__}: {error}: {shown(changed)}")
+
+
+@pytest.mark.parametrize("word", WORDS, ids=map(str, range(len(WORDS))))
+def test_yaml_is_plain_or_refused(word: str) -> None:
+    kind = FileKind("file", max_bytes=1 << 20)
+    for text in (f"a: {word}\n", f"{word}: 1\n", f"- {word}\n"):
+        try:
+            document = parse_text(text, Path("a.yml"), kind).document
+        except InputError as error:
+            str(error).encode()
+        else:
+            assert "!" not in word[:1]
+            shown(document).encode()
 
 
 @pytest.mark.skipif(not landlock_version(), reason="needs Landlock")
