@@ -65,6 +65,8 @@ LABS = Group(
         "list": Command("labs:list_labs"),
         "export": Command("labs:export"),
         "class": Command("labs:grade_class"),
+        "bundle": Command("labs:bundle"),
+        "similar": Command("labs:similar"),
         "throughput": Command("labs:throughput"),
         "leaderboard": Command("labs:leaderboard"),
         "fabric": Command("labs:fabric"),

@@ -14,13 +14,23 @@ from inakit.experiments.labs.course.leaderboard import Standing, board_of, ranke
 from inakit.experiments.labs.course.leaderboard import leaderboard as measured
 from inakit.experiments.labs.course.measure_lab import write_own_fabric
 from inakit.experiments.labs.course.pool_lab import Star, curve_lines
-from inakit.experiments.labs.grading.formats import FORMATS
+from inakit.experiments.labs.grading.formats import FORMATS, as_gradescope, csv_text
 from inakit.experiments.labs.grading.grade import ClassRequest, Request, of_student
 from inakit.experiments.labs.grading.grade import grade as graded
 from inakit.experiments.labs.grading.grade import grade_class as graded_class
+from inakit.experiments.labs.grading.handing_over import similarities, write_bundle
 from inakit.experiments.labs.grading.lab import Grade
 from inakit.experiments.labs.grading.teacher import compile_all, trials_of
-from inakit.experiments.labs.registry import COURSE, LABS, export_labs, find_lab, lab_named, task_folder, teacher_folder
+from inakit.experiments.labs.registry import (
+    COURSE,
+    LABS,
+    export_labs,
+    find_lab,
+    lab_folder,
+    lab_named,
+    task_folder,
+    teacher_folder,
+)
 from inakit.experiments.labs.sandbox.process import allow_unconfined
 from inakit.experiments.labs.sandbox.untrusted import printable
 from inakit.experiments.sweeps.trial import tried
@@ -80,6 +90,38 @@ def grade_class(
         ClassRequest(find_lab(lab), task_folder(lab), folder, seed, per_student, table, reports, jobs)
     ):
         print(line, flush=True)
+
+
+def bundle(
+    lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")],
+    wheel: Annotated[Path, typer.Argument(help="the kit's wheel, which `pip wheel --no-deps .` writes")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="the zip to write")] = Path("autograder.zip"),
+    seed_file: SeedFile = None,
+    visibility: Annotated[
+        str, typer.Option(help="when students see the result: visible, after_due_date, after_published, hidden")
+    ] = "visible",
+    unconfined: Unconfined = False,
+) -> None:
+    """Write a lab's autograder for Gradescope: setup.sh, run_autograder, the kit and the seed."""
+    seed = given_seed(seed_file)
+    print(f"wrote {write_bundle(out, lab_named(lab), wheel, seed, visibility, unconfined=unconfined)}")
+
+
+def similar(
+    lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")],
+    folder: Annotated[Path, typer.Argument(help="a folder with one submission (a folder or file) per student")],
+    table: Annotated[Path, typer.Option(help="the table to write, a line per pair, the most similar first")] = Path(
+        "similar.csv"
+    ),
+) -> None:
+    """Compare the submissions of a class in pairs: the share of text that both have and the skeleton lacks."""
+    known = lab_named(lab)
+    pairs = similarities(known, lab_folder(known.name), folder)
+    with writing(table):
+        table.write_text(csv_text([("student", "other", "similar"), *pairs]))
+    for one, other, share in pairs[:10]:
+        print(f"{share:6.1%}  {one}  {other}")
+    print(f"wrote {table}")
 
 
 def throughput(
@@ -173,6 +215,9 @@ def grade(
     gradescope: Annotated[Path | None, typer.Option(help="write Gradescope's results.json")] = None,
     classroom: Annotated[Path | None, typer.Option(help="write the input of GitHub Classroom's reporter")] = None,
     junit: Annotated[Path | None, typer.Option(help="write JUnit XML")] = None,
+    visibility: Annotated[
+        str, typer.Option(help="when Gradescope shows it: visible, after_due_date, after_published, hidden")
+    ] = "visible",
     student: Annotated[
         str,
         typer.Option(
@@ -197,7 +242,7 @@ def grade(
     for name, path in wanted.items():
         if path is not None and path != STDOUT:
             with writing(path):
-                path.write_text(FORMATS[name](found))
+                path.write_text(as_gradescope(found, visibility) if name == "gradescope" else FORMATS[name](found))
     shown = next((name for name, path in wanted.items() if path == STDOUT), "text")
     print(FORMATS[shown](found), end="")
     raise typer.Exit(0 if found.complete else MISSED)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,10 +59,15 @@ def leaderboard(folder: Path, seed: str, console: Console, show: Callable[[list[
         show(entries)
         return entries
 
-    def measured(student: str) -> Standing:
-        return entry_of(student, handed[student], problems, bounds)
-
-    return measure_rows(list(handed), measured, lambda entry: f"{entry.mean:.1%}", shown, console)
+    # Planners run in processes of their own, as many at a time as there are processors.
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        entries = {name: pool.submit(entry_of, name, path, problems, bounds) for name, path in handed.items()}
+        try:
+            return measure_rows(
+                list(handed), lambda name: entries[name].result(), lambda entry: f"{entry.mean:.1%}", shown, console
+            )
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def entry_of(student: str, path: Path, problems: list[Problem], bounds: list[float]) -> Standing:

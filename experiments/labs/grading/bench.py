@@ -17,7 +17,7 @@ from inakit.experiments.labs.sandbox.process import EndedError
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.interpret.interpreted_switch import Packets
-from inakit.topo.errors import InakitError, InputError
+from inakit.topo.errors import InakitError, InputError, MachineError
 
 Made = TypeVar("Made")
 MOST_SENT = 8
@@ -56,6 +56,7 @@ class Bench:
         self.program = ""
         self.loaded: GradedSwitch | None = None
         self.refused = ""
+        self.not_here: MachineError | None = None
         self.entries = SwitchEntries("switch")
         self.exchanges: list[Exchange] = []
         self.made: dict[Callable[..., Any], Any] = {}
@@ -96,7 +97,12 @@ class Bench:
 
     @property
     def switch(self) -> GradedSwitch:
-        """The switch that runs the program; `InputError` if the program does not load."""
+        """The switch that runs the program.
+
+        Raises `InputError` if the program does not load, `MachineError` if this machine cannot compile it.
+        """
+        if self.not_here is not None:
+            raise self.not_here
         if self.loaded is None:
             raise InputError(self.refused)
         return self.loaded

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 
 from inakit.experiments.labs.grading.lab import Finding, Grade, Graded
 from inakit.experiments.labs.sandbox.untrusted import lines_printable
+from inakit.topo.errors import unknown_name
 
 VERSION = 1
 FORMULA = re.compile("(^|(?<=[;|\n]))(?=[=+@\uff1d\uff0b\uff0d\uff20-])")
@@ -108,8 +109,14 @@ def as_json(grade: Grade) -> str:
     return dumped(head | {"problem": grade.problem, "notes": list(grade.notes), "items": items})
 
 
-def as_gradescope(grade: Grade) -> str:
-    """The `results.json` of a Gradescope autograder."""
+VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
+"""When Gradescope shows the tests' results to students."""
+
+
+def as_gradescope(grade: Grade, visibility: str = VISIBILITIES[0]) -> str:
+    """The `results.json` of a Gradescope autograder. Raises `InputError` for an unknown visibility."""
+    if visibility not in VISIBILITIES:
+        raise unknown_name("visibility", visibility, VISIBILITIES)
     tests = [
         {
             "name": f"{each.item.name}: {each.item.title}",
@@ -120,7 +127,23 @@ def as_gradescope(grade: Grade) -> str:
         }
         for each in grade.graded
     ]
-    return dumped({"score": grade.points, "output": grade.problem or "\n".join(grade.notes), "tests": tests})
+    return dumped(
+        {
+            "score": grade.points,
+            "output": grade.problem or "\n".join(grade.notes),
+            "visibility": visibility,
+            "tests": tests,
+        }
+    )
+
+
+README = "README.md"
+
+
+def line_of_task(graded: Graded) -> int:
+    """The line of the README with the step of an item that lacks points; 0 if it is unknown."""
+    task = graded.finding.task if graded.finding is not None else ()
+    return int(task[0].split(":")[1]) if task else 0
 
 
 def as_classroom(grade: Grade) -> str:
@@ -132,6 +155,8 @@ def as_classroom(grade: Grade) -> str:
             "score": each.points,
             "max_score": each.item.points,
             "message": output(each) or grade.problem,
+            "filename": README,
+            "line_no": line_of_task(each),
         }
         for each in grade.graded
     ]

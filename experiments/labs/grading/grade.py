@@ -16,16 +16,16 @@ from pathlib import Path
 from random import Random
 
 from inakit.experiments.labs.grading.bench import Bench
-from inakit.experiments.labs.grading.formats import FORMATS, csv_text, without_commands
+from inakit.experiments.labs.grading.formats import FORMATS, README, csv_text, without_commands
 from inakit.experiments.labs.grading.graded_switch import SANDBOX
 from inakit.experiments.labs.grading.lab import Finding, Grade, Graded, Item, Lab, WrongError
+from inakit.experiments.labs.grading.p4c import find_compiler
 from inakit.experiments.labs.grading.submission import read_submission, submissions_in
 from inakit.experiments.labs.sandbox.process import EndedError, wall_limit
 from inakit.experiments.sweeps.trial import code_version, key_of, told_in_a_line
 from inakit.topo.errors import InputError, MachineError, RunError, UnsupportedError, writing
 from inakit.topo.live.signals import interrupts_held
 
-README = "README.md"
 MOST_NAME = 200
 """The bytes of a student's name up to which a report has this name."""
 MOST_ENDS = 2
@@ -99,6 +99,11 @@ def open_submission(lab: Lab, bench: Bench) -> None:
             if not others:
                 raise
             bench.refused = refusal(error)
+        except MachineError as error:
+            if not others or find_compiler() is not None:
+                raise
+            bench.not_here = error
+            bench.notes.append("without p4c only the other parts are graded: items of the P4 have no points yet")
     elif not others:
         bench.submission.text(first)
     if lab.begin is not None:
@@ -125,8 +130,12 @@ def grade_items(request: Request, bench: Bench) -> Iterator[Graded]:
                 finding = Finding(f"the submission ended during this item: {why}")
             except (InputError, UnsupportedError) as error:
                 finding = Finding(str(error))
-            except MachineError:
-                raise
+            except MachineError as error:
+                if error is not bench.not_here:
+                    raise
+                bench.failed.add(item.part)
+                yield failure(item, error)
+                continue
             except Exception as error:
                 yield failure(item, error)
                 continue

@@ -5,6 +5,7 @@ An installed p4c runs in a sandbox: it reads its own files and a copy of the sou
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -26,7 +27,9 @@ COMPILE_S = 10
 ELSEWHERE_S = 60
 ALLOWED = re.compile(r'^\s*#\s*include\s*(<(core|v1model)\.p4>|"(?P<own>[\w.-]+)")\s*(//.*)?$')
 DIRECTIVE = re.compile(r"^\s*(#|%:|\?\?=)\s*(include|import|embed|pragma\s+GCC)")
-PACKAGES = {"debian": "Debian", "ubuntu": "Ubuntu"}
+SOURCES = "https://download.opensuse.org/repositories/home:/p4lang"
+PACKAGES = {"debian 11": "Debian_11"} | {f"ubuntu {each}": f"xUbuntu_{each}" for each in ("20.04", "22.04")}
+"""The systems for which p4lang is known to have packages (x86-64), and the folder of each."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +68,25 @@ def needed_compiler() -> Compiler:
     found = find_compiler()
     if found is not None:
         return found
+    raise MachineError(
+        f"p4c is not installed, and P4 is compiled with it: {'; or '.join(ways_to_p4c())}; or hand in its JSON"
+    )
+
+
+def ways_to_p4c() -> list[str]:
+    """The ways to get p4c on this system: p4lang's packages where they exist for it, Docker, the virtual machine."""
+    ways = [f"with Docker: docker pull {IMAGE}", "in the kit's folder: vagrant up"]
     try:
-        lines = Path("/etc/os-release").read_text().splitlines()
+        lines = [line.partition("=") for line in Path("/etc/os-release").read_text().splitlines()]
     except OSError:
         lines = []
-    name = PACKAGES.get(next((line.partition("=")[2].strip('"') for line in lines if line.startswith("ID=")), ""))
-    ways = ["with Docker: docker pull p4lang/p4c", "in the kit's folder: vagrant up"]
-    if name is not None:
-        source = f"add p4lang's package source for {name} (see its README on installing p4c)"
-        ways.insert(0, f"{source}, then: apt install p4lang-p4c")
-    raise MachineError(f"p4c is not installed, and P4 is compiled with it: {'; or '.join(ways)}; or hand in its JSON")
+    about = {key: value.strip("\"'") for key, _, value in lines}
+    source = PACKAGES.get(f"{about.get('ID')} {about.get('VERSION_ID')}")
+    if source is not None and platform.machine() == "x86_64":
+        ways.insert(
+            0, f"add the package source {SOURCES}/{source}/ (p4c's README has the commands), apt install p4lang-p4c"
+        )
+    return ways
 
 
 def compile_p4(sources: Mapping[str, str], main: str, compiler: Compiler | None = None) -> str:

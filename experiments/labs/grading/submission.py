@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 import zipfile
 import zlib
@@ -22,6 +23,8 @@ from inakit.topo.errors import InputError
 
 MOST_BYTES = 4 << 20
 MOST_MEMBERS = 1000
+EXPORTED = re.compile(r"_\d+_assignsubmission_(file|onlinetext)(_.*)?$")
+"""What Moodle adds to a student's name in the zip of all submissions."""
 SUFFIXES = (".p4", ".json", ".py", ".csv", ".yml", ".md")
 
 
@@ -58,7 +61,7 @@ def submissions_in(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; expected one with a submission for each student")
     paths = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
-    stems = {path: path.name if path.is_dir() else path.stem for path in paths}
+    stems = {path: EXPORTED.sub("", path.name if path.is_dir() else path.stem) for path in paths}
     names = {path: path.name if list(stems.values()).count(stem) > 1 else stem for path, stem in stems.items()}
     shown = [printable(os.fsencode(name).decode(errors="backslashreplace")) for name in names.values()]
     alike = {name for name in shown if shown.count(name) > 1}
