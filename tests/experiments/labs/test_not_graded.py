@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -181,8 +182,12 @@ def no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPa
 @pytest.mark.parametrize("lab", WITH_P4)
 def test_without_p4c_the_way_to_get_it_is_said(lab: str, tmp_path: Path) -> None:
     write_solution(lab, tmp_path, compiled=False)
-    with pytest.raises(MachineError, match=r"p4c is not installed.*docker pull p4lang/p4c.*vagrant up"):
-        graded(lab, tmp_path)
+    told = r"p4c is not installed.*docker pull p4lang/p4c.*vagrant up"
+    if len(LABS[lab].files) == 1:
+        with pytest.raises(MachineError, match=told):
+            graded(lab, tmp_path)
+    else:
+        assert re.search(told, graded(lab, tmp_path).failed)
 
 
 @pytest.mark.usefixtures("no_programs")
