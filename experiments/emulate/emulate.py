@@ -18,6 +18,7 @@ from inakit.experiments.run.console import Report, bar, working
 from inakit.experiments.run.faults_file import FaultPlan, check_mode
 from inakit.experiments.run.forks import Forks, available_bytes, processors
 from inakit.experiments.run.interference import Interference
+from inakit.experiments.run.long_transfers import check_sampled, run_sampled
 from inakit.experiments.run.observation import AUTO, Sampling, check_observation
 from inakit.experiments.run.outcome import Outcome, planned_figures, write_planned_links
 from inakit.experiments.run.pace import Pace, TooSlowError, planned_progress
@@ -60,6 +61,7 @@ class Emulation:
     - `sampling`: the observation of links and fragments, and its interval
     - `headroom`: the time at which planners make room for results
     - `program`: the data-plane program of the switches
+    - `sample`: in virtual time, runs that are steady are sent by pieces, and the rest is computed
     """
 
     problem: Problem
@@ -79,6 +81,7 @@ class Emulation:
     sampling: Sampling = AUTO
     headroom: str = AFTERWARDS
     program: str = "ina"
+    sample: bool = False
 
     @property
     def interconnect(self) -> Interconnect | None:
@@ -252,6 +255,8 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
     fabric = emulation.problem.fabric
     check_features(world, fabric, emulation.mode, emulation.captures, emulation.interferences, emulation.interconnect)
     check_observation(world, asked=emulation.sampling.asked)
+    if emulation.sample:
+        check_sampled(world)
     if emulation.faults is not None:
         check_mode(emulation.mode)
     if emulation.replan:
@@ -373,10 +378,13 @@ def measure(
     emulation: Emulation, name: str, run: Run, world: World, console: Console, gradients: Gradients | None = None
 ) -> Outcome:
     """Run one plan of an emulation, and show its progress. Raises the errors of `run_plan`."""
+    asked, stage = replace(run, gradients=gradients), lambda part: bar(console, f"{name}: {part}")
+    if emulation.sample:
+        return run_sampled(asked, world, stage=stage)
     return run_plan(
-        replace(run, gradients=gradients),
+        asked,
         world,
-        stage=lambda part: bar(console, f"{name}: {part}"),
+        stage=stage,
         paced=lambda progress: emulation.pace(run.prepared, progress) if world.real_time else None,
     )
 

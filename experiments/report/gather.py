@@ -42,6 +42,7 @@ from inakit.experiments.run.printed_report import (
     collision_lines,
     interference_lines,
     replay_lines,
+    sampled_lines,
     stranger_lines,
 )
 from inakit.experiments.run.record import InterferenceRecord, JobFigures, PlannerRecord, Processors
@@ -474,7 +475,7 @@ def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> P
     )
 
 
-NOTES = (replay_lines, interference_lines, collision_lines, stranger_lines)
+NOTES = (replay_lines, interference_lines, collision_lines, stranger_lines, sampled_lines)
 """The notes on a planner's figures."""
 
 

@@ -19,6 +19,7 @@ from inakit.experiments.run.record import (
     PlannedFigures,
     Processors,
     Results,
+    Sampled,
     TotalFigures,
 )
 from inakit.experiments.run.run_folder import RunFolder
@@ -63,7 +64,7 @@ class Outcome:
     `reasons`: the reasons why the run is not VALID, in words. `captured`: the packet counts of every pcap file.
     `setup_s`: the network's set-up time. `interferences`: the records of the run's interferences. `pairs`: planned and
     measured figures, for every job and in total. `observed`: series of links and times of fragments, if the run was
-    observed.
+    observed. `sampled`: which part of the run was sent by packets, if a part was allowed.
     """
 
     measured: Measured
@@ -75,6 +76,7 @@ class Outcome:
     pairs: tuple[Pair, ...] = ()
     observed: Observed | None = None
     bandwidth: Bandwidth | None = None
+    sampled: Sampled | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -97,6 +99,7 @@ class Outcome:
             "processors": used and Processors(**used),
             "links_over_time": self.observed and self.observed.links_over_time,
             "fragments": self.observed and self.observed.fragments_record,
+            "sampled": self.sampled,
         }
         return Results(
             setup_s=self.setup_s,
@@ -149,6 +152,11 @@ def watch(
         finally:
             for switch in network.switches.values():
                 switch.check()
+    return judged(prepared, measured, monitor, excuses)
+
+
+def judged(prepared: Prepared, measured: Measured, monitor: Monitor, excuses: Excuses | None = None) -> Outcome:
+    """The outcome of these measurements of a run, judged by its plan."""
     problem, plan, prediction = prepared.problem, prepared.plan, prepared.prediction
     excuses = beside_collisions(monitor, problem, plan, excuses)
     reasons = judge(monitor, measured, plan, excuses=excuses)

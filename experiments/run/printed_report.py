@@ -147,7 +147,7 @@ def print_report(console: Console, record: RunRecord) -> None:
     for name, entry in record.planners.items():
         for line in () if entry.chips is None else chip_lines(name, entry.chips):
             console.print(line, highlight=False)
-    for lines in (collision_lines, interference_lines, stranger_lines):
+    for lines in (collision_lines, interference_lines, stranger_lines, sampled_lines):
         for name, entry in record.planners.items():
             for line in lines(name, entry):
                 console.print(line, highlight=False)
@@ -199,6 +199,17 @@ def stranger_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
             yield f"{name}: {switch} dropped {counts['malformed']:,} packets that are neither INA nor IPv4"
     if entry.ignored_by_endpoints:
         yield f"{name}: workers and servers ignored {entry.ignored_by_endpoints:,} packets of other trees"
+
+
+def sampled_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
+    """Yield a line about the part of a run that was sent by packets, if the run could be sampled."""
+    sampled = entry.sampled
+    if sampled is not None:
+        part = f"by packets: {sampled.by_packets:,} of {sampled.fragments:,} fragments"
+        why = f"the rest is computed, with an error of at most {sampled.error:.1g} of a figure by its pieces"
+        if sampled.why_whole is not None:
+            why = f"whole, for {sampled.why_whole}"
+        yield f"{name}: {part}; {why}"
 
 
 def shortened(reasons: Sequence[str]) -> Iterator[str]:

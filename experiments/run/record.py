@@ -178,6 +178,18 @@ class Fragments(Part):
     seconds: dict[str, dict[str, float]]
 
 
+class Sampled(Part):
+    """The part of a run's fragments that was sent `by_packets`, and the largest `error` of a figure, as a share of it.
+
+    `why_whole`: the reason why a run that could have been sampled was sent whole.
+    """
+
+    fragments: int
+    by_packets: int
+    error: Number = 0
+    why_whole: str | None = None
+
+
 class Training(Part):
     """The results of training through the network. `loss_off_floats`: the largest change of a loss by rounding."""
 
@@ -205,6 +217,7 @@ class Results(Part):
     - `captures`: packet counts of every pcap file
     - `interferences`: the deliberate changes to the run, such as faults
     - `replayed`: the pcaps of a replay; `processors`: for a run in real time; `training`: for `inakit train`
+    - `sampled`: for a run of which only a part had to be sent by packets
     """
 
     setup_s: float | None = None
@@ -222,6 +235,7 @@ class Results(Part):
     processors: Processors | None = None
     links_over_time: LinksOverTime | None = None
     fragments: Fragments | None = None
+    sampled: Sampled | None = None
     training: Training | None = None
 
     @property

@@ -79,7 +79,7 @@ def type_of(column: str) -> pa.DataType:
         return pa.int64()
     if column in (*FIGURES, "aggregation_rate", "slot_s", "reconfiguration_s"):
         return pa.float64()
-    return pa.bool_() if column == "exact" else pa.string()
+    return pa.bool_() if column in ("exact", "sample") else pa.string()
 
 
 def write(table: pa.Table, path: Path) -> None:

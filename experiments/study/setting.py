@@ -11,7 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, StrictStr
+from pydantic import BeforeValidator, Field, StrictBool, StrictStr
 
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.method import AFTERWARDS
@@ -69,6 +69,9 @@ class Setting(Record):
     reconfiguration_s: Seconds | None = Field(None, description="dark time of new circuits in s, for that in the file")
     world: StrictStr = Field(PLANS_ONLY, description="none, virtual, fast or bmv2")
     mode: StrictStr = Field("reliable", description="reliable or replay")
+    sample: StrictBool = Field(
+        False, description="true: in virtual time, of steady runs only pieces are sent by packets"
+    )
     seed: Annotated[Whole, Field(ge=0)] = Field(0, description="a whole number that is not negative")
 
     @property

@@ -73,6 +73,7 @@ def emulation_of(setting: Setting) -> Emulation:
         faults=None if setting.faults is None else load_faults(Path(setting.faults), problem),
         policies=(setting.policy,) if setting.policy else (),
         headroom=setting.headroom,
+        sample=setting.sample,
     )
 
 
@@ -125,7 +126,8 @@ def measured_row(emulation: Emulation, setting: Setting, prepared: Prepared) -> 
     measured = entry.measured
     figures = {} if measured is None else measured.as_json() | {"collisions": entry.collisions}
     row = {name: figures.get(name.removeprefix("measured_")) for name in MEASURED}
-    reasons = "; ".join(entry.reasons)
+    reasons, sampled = "; ".join(entry.reasons), entry.sampled
+    row["by_packets"] = None if sampled is None else f"{sampled.by_packets} of {sampled.fragments}"
     return row | {"exact": figures.get("exact"), "verdict": str(entry.verdict), "reasons": reasons}
 
 

@@ -27,7 +27,7 @@ FIGURES = (*PLANNED, *MEASURED, *OF_SCHEDULES, "gap")
 """The numeric columns that summaries and figures can show."""
 ASIDE = (*COMPARED, *COMPARED_SCHEDULES)
 """Names without `planned_` or `measured_` stand for the measured figure if the study runs in a world, else planned."""
-WORDS = ("solved", "verdict", "reasons", "error")
+WORDS = ("solved", "by_packets", "verdict", "reasons", "error")
 COLUMNS = ("run", *KEYS, *FIGURES, "exact", *WORDS)
 UNITS = {"aggregation_rate": "aggregation_rate_bps"}
 """Keys whose columns are named with their unit."""

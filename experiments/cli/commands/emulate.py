@@ -55,6 +55,13 @@ Series = Annotated[
         "on: an interval that fits the run (the default); off: no series"
     ),
 ]
+Sample = Annotated[
+    bool,
+    typer.Option(
+        "--sample",
+        help="in virtual time: send three short pieces of a steady run by packets, and compute the rest",
+    ),
+]
 Replan = Annotated[
     bool,
     typer.Option(
@@ -75,11 +82,12 @@ def emulate(
     patch_panel: PatchPanel = False,
     replan: Replan = False,
     series: Series = "",
+    sample: Sample = False,
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured figures."""
     names = None if planners is None else split_names(planners)
     if preset:
-        others = {"replan": replan, "model": job.model, "patch-panel": patch_panel, "series": series}
+        others = {"replan": replan, "model": job.model, "patch-panel": patch_panel, "series": series, "sample": sample}
         raise typer.Exit(emulate_preset(preset, fabric, run, names, mode, others))
     chosen, jobs = fabric.choice(run.seed), job.sized(run.seed, iterations)
     problem = build_problem(chosen, jobs)
@@ -94,6 +102,7 @@ def emulate(
         patch_panel=patch_panel,
         free=Free(rates=not chosen.gives_rates, gradients=not jobs.gives_size),
         sampling=parse_sampling(series),
+        sample=sample,
         **run.of_emulation,
     )
     raise typer.Exit(exit_code(run_emulation(emulation, Screen()).verdict))
