@@ -110,8 +110,9 @@ def check_against_whole(run: Run, sampled: Outcome) -> None:
         assert figures_of(sampled)[name] == pytest.approx(figure, rel=PROMISED), name
     if run.plan.collectives:  # how many packets a receiver acknowledges at once depends on when it looks
         found, expected = (each.monitor.after.interfaces for each in (sampled, whole))
+        busiest = max(counted.sent_bytes for counted in expected.values())  # other links carry acknowledgements only
         for name, counted in expected.items():
-            assert found[name].sent_bytes == pytest.approx(counted.sent_bytes, rel=PROMISED), name
+            assert found[name].sent_bytes == pytest.approx(counted.sent_bytes, PROMISED, PROMISED * busiest), name
     else:
         assert sampled.monitor.after.interfaces == whole.monitor.after.interfaces
         assert sampled.monitor.after.switches == whole.monitor.after.switches
