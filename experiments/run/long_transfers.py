@@ -6,7 +6,7 @@ fragments. The pieces are the run's first `r`, `r + d` and `r + 2d` fragments of
 piece between them says how straight it is. If it is not on the line, longer pieces are tried. A run that then is not on
 it, or whose pieces lose packets or fill queues, is not steady, and is sent whole.
 
-Timeouts, windows and steps of the endpoints are those of the whole run. No bound on the error holds for runs whose
+No bound on the error holds for runs whose
 later part differs from everything in their pieces; therefore runs with faults, arrivals and the like are never sampled.
 """
 
@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
-from math import ceil, isqrt
+from math import isqrt
 from typing import NamedTuple, TypeVar
 
 from inakit.experiments.run.console import Stage, unseen
-from inakit.experiments.run.dilation import in_own_time, options_for
 from inakit.experiments.run.observation import observation
 from inakit.experiments.run.outcome import Outcome, collisions, judged
 from inakit.experiments.run.record import Sampled
@@ -184,18 +183,6 @@ def piece_of(prepared: Prepared, steps: int, number: int) -> Prepared:
     return replace(prepared, problem=replace(problem, jobs=tuple(jobs)), plan=replace(plan, trees=tuple(trees)))
 
 
-def own_step_s(run: Run, prepared: Prepared, pieces: Sequence[Prepared]) -> float:
-    """The endpoints' step of the whole run, shortened so that the pieces' times differ by whole steps."""
-    asked = run.options or options_for(prepared.problem)
-    step_s = in_own_time(asked, prepared, piecewise=True).tick_s
-    first, second = (
-        max(each.prediction.jobs.values(), key=lambda job: job.communication_time_s) for each in pieces[:2]
-    )
-    longer_s = second.communication_time_s - first.communication_time_s
-    assert step_s is not None
-    return longer_s / ceil(longer_s / step_s)
-
-
 # -- The whole run of the pieces.
 
 
@@ -288,10 +275,9 @@ def computed(
         planned = [each.prediction.jobs[number].communication_time_s for each in pieces]
         whole_s = prepared.prediction.jobs[number].communication_time_s
         line.note("planned time", abs(line.end("planned time", planned) / whole_s - 1))
-    options = replace(run.options or options_for(prepared.problem), tick_s=own_step_s(run, prepared, pieces))
     found = []
     for piece in pieces:
-        asked = replace(run, prepared=piece, options=options, observation=observation(piece))
+        asked = replace(run, prepared=piece, observation=observation(piece))
         outcome = run_plan(asked, world, stage=stage)
         found.append(steady(piece, outcome))
     for shortest, longest in zip(found[0].queues, found[-1].queues, strict=True):

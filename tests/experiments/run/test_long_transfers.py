@@ -1,7 +1,7 @@
 """`--sample`: what is computed from three pieces is what the whole run measures, and unsteady runs are not sampled.
 
 The short form has a few combinations of planner, slot policy, size and network, the long form a hundred that are
-accepted. Endpoints act in steps finer than the default: those of the whole run would else be the largest difference.
+accepted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from rich.console import Console
 
 from inakit.experiments.emulate.emulate import Emulation, check
 from inakit.experiments.emulate.emulate import run as emulate
-from inakit.experiments.run.dilation import options_for
 from inakit.experiments.run.faults_file import faults_from
 from inakit.experiments.run.long_transfers import (
     LEAST_FRAGMENTS,
@@ -41,7 +40,7 @@ from inakit.experiments.worlds.virtual import VirtualWorld
 from inakit.planner.core.method import Options
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slot_policies import POLICIES
-from inakit.planner.prepared import Prepared, prepare
+from inakit.planner.prepared import prepare
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.headroom import with_policy
 from inakit.topo.errors import InputError, PlanError
@@ -51,8 +50,6 @@ pytestmark = pytest.mark.compiler
 WORLD = VirtualWorld()
 PROMISED = 0.001
 """The largest error of a figure of a run that is sampled."""
-STEPS = 2000
-"""The endpoints' steps in a whole run of these tests: one of them is half of what is promised."""
 RACKS = FabricChoice("leafspine", leaves=2, spines=2, hosts_per_leaf=3, capacity="100M")
 FABRICS = (
     RACKS,
@@ -86,13 +83,7 @@ class Combination:
         if self.policy:
             plan = with_policy(problem, plan, self.policy)
         prepared = prepare(problem, plan)
-        return run_of(replace(prepared, plan=prepared.plan.with_rates_times(rates)))
-
-
-def run_of(prepared: Prepared) -> Run:
-    """The run of a plan, with fine steps."""
-    planned_s = min(job.communication_time_s for job in prepared.prediction.jobs.values())
-    return Run(prepared, options=replace(options_for(prepared.problem), tick_s=planned_s / STEPS))
+        return Run(replace(prepared, plan=prepared.plan.with_rates_times(rates)))
 
 
 def figures_of(outcome: Outcome) -> dict[str, float]:
@@ -125,7 +116,7 @@ def check_against_whole(run: Run, sampled: Outcome) -> None:
         Combination("aro"),
         Combination("atp", policy="goat", iterations=2),
         Combination("inart", servers=2, gradient_bytes=7_000_000),
-        Combination("ring"),
+        Combination("ring", gradient_bytes=16_000_000),
     ],
     ids=str,
 )
@@ -206,7 +197,7 @@ def unsteady_runs() -> Iterator[tuple[str, Run]]:
             ({"iterations": 2}, "different numbers"),
         ):
             problem = two_jobs(**second)
-            yield why, run_of(prepare(problem, METHODS[planner].plan(problem)))
+            yield why, Run(prepare(problem, METHODS[planner].plan(problem)))
     for planner, rates in product(("aro", "atp", "lbmm", "inart"), (1.02, 1.1)):
         yield "a queue grows|OVERLOADED", Combination(planner, gradient_bytes=8_000_000).run(rates)
     for planner, fabric, policy in COLLIDING:
