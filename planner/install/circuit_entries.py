@@ -46,6 +46,7 @@ class CircuitEntries:
 
     def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: Entries) -> None:
         self.units = [Unit(fabric, interconnect, each) for each in entries.switches]
+        self.asked: tuple[object, ...] | None = None
 
     def first(
         self, circuits: Collection[Circuit], rates: Rates | None = None, jobs: Collection[int] | None = None
@@ -54,12 +55,17 @@ class CircuitEntries:
 
         Without `rates` all labels have the same rate; without `jobs` all jobs are summed.
         """
+        self.asked = None
         return Entries(tuple(unit.first(circuits, rates, jobs) for unit in self.units))
 
     def changes(
         self, circuits: Collection[Circuit], rates: Rates | None = None, jobs: Collection[int] | None = None
     ) -> Iterator[SwitchEntries]:
         """For each unit that these circuits and jobs affect, its new groups, changed entries and emptied slots."""
+        asked = (frozenset(circuits), rates and dict(rates), jobs if jobs is None else frozenset(jobs))
+        if asked == self.asked:  # as in slots without jobs, of which a schedule can have thousands
+            return
+        self.asked = asked
         for unit in self.units:
             changed = unit.change(circuits, rates, jobs)
             if changed.tables or changed.groups:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install import ina_program
-from inakit.planner.install.circuit_entries import CircuitEntries
+from inakit.planner.install.circuit_entries import CircuitEntries, Rates, Unit
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.registry import find_method
 from inakit.switch.entries import Entries, SwitchEntries, TableEntry
 from inakit.topo.errors import PlanError
-from inakit.topo.fabric.circuits import Interconnect, optical_ports
+from inakit.topo.fabric.circuits import Circuit, Interconnect, optical_ports
 from inakit.topo.fabric.generators import units
 from inakit.topo.fabric.variations import with_pipelines
 from inakit.traffic.wire.packet_format import FRAGMENT
@@ -97,3 +99,24 @@ def test_optical_ports_in_several_pipelines_are_refused() -> None:
     tables = CircuitEntries(fabric, panel, Entries((SwitchEntries("u1", pipelines),)))
     with pytest.raises(PlanError, match="optical ports of 'u1' are in several pipelines"):
         tables.first(())
+
+
+def test_what_stays_as_it_is_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables, panel = circuit_entries()
+    circuits = panel.between([("u1", "u3")])
+    tables.first(panel.between([]), {}, [1])
+    asked: list[str] = []
+    change = Unit.change
+
+    def counted(
+        unit: Unit, circuits: Collection[Circuit], rates: Rates | None, jobs: Collection[int] | None
+    ) -> SwitchEntries:
+        asked.append(unit.name)
+        return change(unit, circuits, rates, jobs)
+
+    monkeypatch.setattr(Unit, "change", counted)
+    assert [unit.switch for unit in tables.changes(circuits, {}, [1])]
+    assert len(asked) == len(tables.units)
+    assert not list(tables.changes(circuits, {}, {1}))
+    assert len(asked) == len(tables.units), "slots with the same circuits, rates and jobs are not looked at"
+    assert list(tables.changes(panel.between([]), {}, [1]))
