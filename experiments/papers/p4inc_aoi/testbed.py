@@ -47,6 +47,7 @@ from inakit.experiments.run.console import figures as numbers
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.printed_report import styled
 from inakit.experiments.run.run_folder import RunFolder
+from inakit.experiments.worlds.registry import is_virtual
 from inakit.experiments.worlds.world import World
 from inakit.planner.methods.p4inc_aoi.job_traces import UPDATE_BYTES_PER_S, arrivals
 from inakit.planner.methods.p4inc_aoi.optical_network import scaled
@@ -265,7 +266,8 @@ SCALE = 1 / 5000
 """The default scale of rates and sizes, with which a port's 40 Gbit/s become 8 Mbit/s.
 
 At larger scales queues are proportionally longer, so that retransmissions after a reconfiguration wait equally long."""
-JOBS, QUICK_JOBS = 12, 6
+JOBS, VIRTUAL_JOBS, QUICK_JOBS = 12, 60, 6
+"""The jobs that are run: in real time, in virtual time (as many as the paper's), and in the quick form."""
 SEED = 2
 """The draw of jobs that is run: of the first three draws, the one that takes the least time."""
 DRAWS, QUICK_DRAWS = 20, 5
@@ -372,7 +374,8 @@ def planned_totals(draws: int, count: int) -> dict[str, Totals]:
 
 def run(console: Console, request: Request) -> str:
     """Run all scenarios, and show Figures 6 and 7, the reductions beside the paper's, and whether the claims hold."""
-    testbed = Testbed.of(QUICK_JOBS if request.quick else JOBS, SEED, SCALE if request.scale is None else request.scale)
+    jobs = QUICK_JOBS if request.quick else VIRTUAL_JOBS if is_virtual(request.switch) else JOBS
+    testbed = Testbed.of(jobs, SEED, SCALE if request.scale is None else request.scale)
     scenarios = QUICK_SCENARIOS if request.quick else COMPARED
     figure = EmulatedFigure(
         "p4inc-aoi-testbed", lambda _: [testbed.emulated_run(name) for name in scenarios], partial(show, testbed),
