@@ -122,7 +122,7 @@ static int take_acknowledgement(struct endpoints *all, struct tree *tree, u32 ho
         return 0;
     u32 base = get32(frame + AT_SLOT) - stream->first_seq, block = get32(frame + AT_SEQ) - stream->first_seq;
     u64 bitmap = get64(frame + AT_BITMAP);
-    if (!stream->active || base > stream->next || block > stream->count)
+    if (frame[AT_KIND] != NOTICE || !stream->active || base > stream->next || block > stream->count)
         return 1;
     for (u32 fragment = stream->base; fragment < base; fragment++)
         if (row_of(all, stream, fragment)->parts != WHOLE) {

@@ -84,7 +84,7 @@ its stream, the number of sendings, and the arrived parts of its result. `next`:
 """
 
 TREE = record(
-    *same("u4", "key", "job", "server", "slots", "count", "crowd", "labels", "mask", "first_seq"),
+    *same("u4", "key", "job", "server", "slots", "count", "crowd", "labels", "mask", "first_seq", "open"),
     *same("u8", "first_row", "first_label", "first_worker", "everyone"),
     *same("u1", "stands_by", "hashed", "counted", "asks", "hides"),
     *same("i8", "ingress_frames", "last_arrival_at", "discarded", "notices", "miscounts"),
@@ -92,7 +92,8 @@ TREE = record(
     ("result", HEAD), ("notice", HEAD),
 )  # fmt: skip
 """A tree, as in `Trees`. `crowd`: the number of its workers, whose streams are in `workers` from `first_worker` on.
-`asks`: its workers do not send missing fragments unasked; `hides`: its aggregators keep their sums.
+`asks`: its workers do not send missing fragments unasked; `hides`: its aggregators keep their sums. `open`: its first
+fragment that is not summed.
 """
 
 LABEL = record(*same("u4", "size", "stream", "summands", "unused"), *same("u8", "set", "first_summand"))

@@ -46,7 +46,17 @@ static struct sum *sum_of(const struct endpoints *all, const struct tree *tree, 
 static void server_begin(struct endpoints *all, struct tree *tree) {
     for (u64 i = 0; i <= tree->mask; i++)
         all->sums[tree->first_row + i].fragment = all->expected[tree->first_row + i].fragment = -1;
-    tree->asks = tree->stands_by;
+    tree->asks = tree->stands_by, tree->open = 0;
+}
+
+/* Whether no worker can have sent a fragment yet, because its windows begin before: a forged one would take the memory of
+ * another. A server that does not sum all fragments, or has forgotten some, does not know. */
+static int is_beyond(const struct endpoints *all, struct tree *tree, u32 fragment) {
+    const struct sum *sums = &all->sums[tree->first_row];
+    for (; tree->open < tree->count; tree->open++)
+        if (sums[tree->open & tree->mask].fragment != tree->open || !sums[tree->open & tree->mask].done)
+            break;
+    return !tree->asks && fragment > tree->open + tree->mask;
 }
 
 /* Forget all sums and waiting answers of the servers on a host, as a crash does. */
@@ -217,8 +227,10 @@ static int server_receive(struct endpoints *all, struct tree *tree, u32 host, co
     if (tree->server != host || number >= tree->labels || !label->size)
         return 0;
     tree->ingress_frames++, tree->last_arrival_at = now;
-    struct sum *sum = fragment < tree->count ? sum_of(all, tree, fragment) : 0;
-    if (!sum) /* a late copy, of the last iteration or of a fragment that all workers have */
+    if (fragment >= tree->count || is_beyond(all, tree, fragment)) /* a late copy of the last iteration, or forged */
+        return 1;
+    struct sum *sum = sum_of(all, tree, fragment);
+    if (!sum) /* a late copy of a fragment that all workers have */
         return 1;
     sum->marked |= frame[AT_FLAGS] & ECN ? 1 : 0;
     server_take(all, tree, label, sum, frame, now);

@@ -20,11 +20,12 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.headroom import with_policy
 from inakit.topo.errors import PlanError, RunError
 from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
+from inakit.traffic.endpoints.endpoints import Endpoints
 from inakit.traffic.endpoints.gradient import RandomGradients
 from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout, answer_heads, lay_out
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.wire.packet_format import FRAGMENT, FRAME
+from inakit.traffic.wire.packet_format import FRAGMENT, FRAME, Kind, new_frames
 
 
 def run(
@@ -56,6 +57,26 @@ def test_without_faults_nothing_is_sent_twice(levels: int) -> None:
     packets_per_fragment = {0: 4, 1: 2, 2: 1}[levels]
     assert ports.counts["gradients_at_servers"] == 2 * 40 * packets_per_fragment
     assert measured.ps_ingress_bytes == 40 * packets_per_fragment * FRAGMENT.wire_bytes
+
+
+def test_a_forged_fragment_far_ahead_takes_no_sum_from_another() -> None:
+    """A PS remembers four windows of fragments: one that no worker can have sent yet finds no place."""
+    problem, plan = one_job(workers=2, levels=0, fragments=2000, rate_bps=2e5)
+    layout = lay_out(problem, plan, ports_of(problem))
+    endpoints = Endpoints(layout)
+    endpoints.listen(0, 0)
+    room = int(endpoints.trees["mask"][0]) + 1
+    assert room < 2000
+    server = int(layout.trees.server[0])
+    endpoints.hosts["blocked"] = 1
+    for label, fragment in ((1, 0), (1, room), (2, 0), (1, room)):
+        fields = {"kind": Kind.GRADIENT, "job": 1, "tree": 1, "label": label, "seq": fragment, "workers": 1}
+        mac, ip = layout.hosts[0].mac, layout.hosts[0].ipv4
+        frame = new_frames(1, src_mac=mac, dst_mac=mac, src_ip=ip, dst_ip=ip, ina=fields)
+        endpoints.library.endpoints_receive(endpoints.address, server, 1, frame.tobytes())
+    assert endpoints.hosts["pending_count"][server] == 1, "fragment 0 is summed"
+    assert endpoints.sums["fragment"][0] == room, "which has its turn afterwards"
+    endpoints.close()
 
 
 class Given:
