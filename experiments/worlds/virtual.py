@@ -464,7 +464,8 @@ class LiveVirtualNetwork:
     def run(self, until: float) -> None:
         """Let time pass until `until`, an action's end, the end of an iteration, or `AT_ONCE` packets have arrived."""
         assert self.attached is not None
-        soonest = min(until * PS_PER_S, inf if self.ends.soonest is None else self.ends.soonest, LAST_PS)
+        last = self.skipped_ps + LAST_PS
+        soonest = min(until * PS_PER_S, last if self.ends.soonest is None else self.ends.soonest)
         self.attached.all["halted"] = 0
         if until > self.now():  # a time in seconds can lie between two picoseconds
             self.advance(max(ceil(soonest), self.moment + 1), AT_ONCE)

@@ -44,7 +44,7 @@ def ran(policy: str, *interferences: Interference) -> Outcome:
 def test_windows_follow_marks_before_packets_are_dropped() -> None:
     heeding, planned = ran("panama", BESIDE), ran("shadow-copy", BESIDE)
     assert (heeding.measured.exact, planned.measured.exact) == (True, True)
-    assert (heeding.measured.retransmissions, planned.measured.retransmissions > 100) == (0, True)
+    assert (heeding.measured.retransmissions, planned.measured.retransmissions > 50) == (0, True)
     assert heeding.measured.communication_time_s < planned.measured.communication_time_s
 
 

@@ -275,8 +275,8 @@ def judged(aro: PrintedModel, outcome: SolverOutcome, variant: Variant, options:
         return outcome
     worth = Worth(aro.tasks, {})
     steps = worth.throughputs([1 / options.levels] * len(aro.tasks))
-    most = max(steps) + worth.mu * sum(steps)
-    return replace(outcome, status="feasible", gap=(outcome.gap or 0.0) + most / worth.of(aro.rates.values))
+    most, found = max(steps) + worth.mu * sum(steps), worth.of(aro.rates.values)
+    return replace(outcome, status="feasible", gap=(outcome.gap or 0.0) + (most / found if found else inf))
 
 
 # -- The same prunings before the fast search: the losses of ARO-ACC, ARO-SRO and ARO-APP in seconds instead of minutes.

@@ -24,10 +24,10 @@ FORWARDING, AGGREGATION, *_ = (workload.name for workload in WORKLOADS)
 
 @pytest.mark.compiler
 def test_a_run_is_counted_and_timed() -> None:
-    """100 fragments twice, and as many results: each crosses 3 links at workers, 2 between leaves, and the PS's."""
+    """10,000 fragments twice, and as many results: each crosses 3 links at workers, 2 between leaves, and the PS's."""
     fabric = FabricChoice("leafspine", leaves=2, spines=1, hosts_per_leaf=2)
-    speed = bench_virtual(build_problem(fabric, JobChoice(workers=3, gradient_bytes=25_600, iterations=2)))
-    assert speed.hops == 2 * 100 * 2 * (3 + 2 + 1)
+    speed = bench_virtual(build_problem(fabric, JobChoice(workers=3, gradient_bytes=2_560_000, iterations=2)))
+    assert speed.hops == 2 * 10_000 * 2 * (3 + 2 + 1)
     assert 0 < speed.engine_s < speed.run_s
     assert sum(speed.shares.values()) == pytest.approx(1)
 

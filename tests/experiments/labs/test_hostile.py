@@ -153,7 +153,7 @@ TEXTS: dict[str, tuple[bytes, str]] = {
     "no JSON": (b"100 of 100 points", "JSON"),
     "empty": (b"", "empty"),
     "no text": (b"\xff\xfe\x00", "UTF-8"),
-    "too large": (b" " * (5 << 20), "at most"),
+    "too large": (b" " * (5 << 20), "which is the most that is read"),
 }
 
 
