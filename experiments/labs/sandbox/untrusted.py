@@ -14,7 +14,8 @@ LARGEST, SMALLEST = 1e18, 1e-18
 """The largest number that is read anywhere, a rate of a million Tbit/s, and the smallest one greater than 0."""
 MOST_ITEMS, MOST_LETTERS = 1000, 1000
 """The limits of the length of a list or dict, and of a text, unless another one is given."""
-MOST_DIGITS = 20
+MOST_DIGITS = 40
+"""The letters of a number in a table: Python writes up to 24 for a fraction, and students ask for more places."""
 
 
 def printable(text: str) -> str:
