@@ -144,7 +144,7 @@ def main(arguments: Sequence[str]) -> int:
             "--dist",
             "loadfile",
             "--max-worker-restart",  # a test that kills its process is run again by each new process
-            "2",
+            "1",
         ],
         "networks, one after the other": ["--phase", NETWORKS],
     }
