@@ -242,8 +242,8 @@ def test_hostile_studies_get_nothing(name: str, tmp_path: Path) -> None:
 
 
 TABLES = {
-    "no number": ("results.csv", "0.000015872824", "soon", "a number greater than 0"),
-    "not a number": ("results.csv", "0.000015872824", "nan", "a number greater than 0"),
+    "no number": ("results.csv", "time_s\n", "time_s\naro,2048,77,soon\n", "a number greater than 0"),
+    "not a number": ("results.csv", "time_s\n", "time_s\naro,2048,77,nan\n", "a number greater than 0"),
     "a run twice": ("results.csv", "aro,2048,1,", "aro,2048,0,", "is there twice"),
     "other columns": ("results.csv", "seed,", "", "the first line is"),
     "an unknown planner": ("results.csv", "aro,2048,0,", "magic,2048,0,", "aro or ring is expected"),
