@@ -179,6 +179,7 @@ class ClosedLoop:
             now = self.ports.now()
             if self.interference:
                 self.interference.act(self, now)
+            self.watch(jobs, now)
             jobs = [job for job in jobs if not self.is_over(job, now)]
             if time.monotonic() - told_at > LONGEST_S:
                 progress(self.fraction_done())
@@ -202,7 +203,6 @@ class ClosedLoop:
     def is_over(self, job: JobState, now: float) -> bool:
         """Advance a job if its time has come, and return whether it has finished all iterations."""
         if job.active:
-            self.watch(job, now)
             if self.endpoints.finished(job.index):
                 self.finish(job, now)
         elif job.pausing and now >= job.start_at:
@@ -300,18 +300,22 @@ class ClosedLoop:
         """The sending time, at its rate, that each host could have used and did not, in seconds, (hosts,)."""
         return self.late_s_before + self.endpoints.late_s()
 
-    def watch(self, job: JobState, now: float) -> None:
-        """Raise `RunError` when no result has come for too long."""
-        results = int(self.endpoints.done(self.layout.streams_of(job.index)).sum())
-        if results != job.results:
-            job.results, job.progress_at = results, now
-        elif now >= job.progress_at + self.options.stall_s:
-            number = self.layout.problem.jobs[job.index].number
-            raise RunError(
-                f"job {number}, iteration {job.iteration} stalled: no result for {self.options.stall_s:g} s; "
-                f"{self.endpoints.lacking(job.index)}; "
-                "check that the plan's entries are installed and that every switch still runs"
-            )
+    def watch(self, jobs: Sequence[JobState], now: float) -> None:
+        """Raise `RunError` when a job has had no result for too long."""
+        done = self.endpoints.done(np.arange(len(self.layout.streams.job)))
+        results = np.bincount(self.layout.streams.job, done, minlength=len(self.jobs)).tolist()
+        for job in jobs:
+            if not job.active:
+                continue
+            if results[job.index] != job.results:
+                job.results, job.progress_at = results[job.index], now
+            elif now >= job.progress_at + self.options.stall_s:
+                number = self.layout.problem.jobs[job.index].number
+                raise RunError(
+                    f"job {number}, iteration {job.iteration} stalled: no result for {self.options.stall_s:g} s; "
+                    f"{self.endpoints.lacking(job.index)}; "
+                    "check that the plan's entries are installed and that every switch still runs"
+                )
 
     # -- what is measured
 
