@@ -63,8 +63,13 @@ def to_yaml(fabric: Fabric) -> str:
 
 def flow(value: object) -> str:
     """A value as YAML on one line."""
-    text: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=float("inf"))
+    text: str = yaml.dump(value, Dumper=DUMPER, default_flow_style=True, sort_keys=False, width=ONE_LINE)
     return text.removesuffix("...\n").strip()
+
+
+DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+"""The dumper in C, which is several times as fast, where PyYAML has it."""
+ONE_LINE = 1 << 30
 
 
 def load_yaml(path: Path, tell: Callable[[str], None] = lambda _: None) -> Fabric:
