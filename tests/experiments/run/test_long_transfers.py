@@ -174,7 +174,7 @@ FAULTS: tuple[Mapping[str, Any], ...] = (
 COLLIDING = (
     ("forest", 2, "atp"),
     ("inart", 2, "atp"),
-    ("inart", 2, "esa"),
+    ("inart", 4, "esa"),
     ("inart", 3, "esa"),
     ("paring", 4, "esa"),
     ("aro", 4, "atp"),
