@@ -437,15 +437,18 @@ class SocketPorts:
         A host whose queue is full is blocked until it has taken all.
         """
         endpoints, refusing = self.attached, np.zeros(len(self.hosts), np.bool_)
-        full = ctypes.c_uint32()
-        while (filled := np.flatnonzero((self.outboxes["count"] > 0) & ~refusing)).size:
-            for host in filled.tolist():
-                most = max(1, AT_ONCE // int(self.copies[host]))
-                box = self.outboxes[host : host + 1]
-                self.backlog.admit(min(most, int(box["count"][0] - box["sent"][0])), int(self.copies[host]))
-                wanted = min(most, int(box["count"][0] - box["sent"][0]))
-                address = self.outboxes.ctypes.data + host * self.outboxes.itemsize
-                taken = endpoints.library.outbox_flush(address, self.descriptors[host], most, ctypes.byref(full))
+        flush, full = endpoints.library.outbox_flush, ctypes.c_uint32()
+        first, size, copies = self.outboxes.ctypes.data, self.outboxes.itemsize, self.copies.tolist()
+        while True:
+            waiting = np.where(refusing, 0, self.outboxes["count"] - self.outboxes["sent"])
+            filled = np.flatnonzero(waiting)
+            if not filled.size:
+                break
+            for host, packets in zip(filled.tolist(), waiting[filled].tolist(), strict=True):
+                most = max(1, AT_ONCE // copies[host])
+                wanted = min(most, packets)
+                self.backlog.admit(wanted, copies[host])
+                taken = flush(first + host * size, self.descriptors[host], most, ctypes.byref(full))
                 if taken < 0:
                     raise RunError(f"host '{self.hosts[host].name}' cannot send: {os.strerror(-taken)}")
                 self.full[host] += full.value
