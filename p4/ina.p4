@@ -29,11 +29,12 @@ const bit<8> ECN_CONGESTED = 3;
 const bit<8> KIND_GRADIENT = 1;
 const bit<8> KIND_RESULT = 2;
 const bit<8> KIND_NOTICE = 3;
+const bit<8> KIND_QUESTION = 4;  // a child misses a result; its values are room for the answer
 
 const bit<8> FLAG_ECN = 0x01;        // it, or a packet that is summed in it, met with a long queue
 const bit<8> FLAG_COLLISION = 0x02;
 const bit<8> FLAG_OVERFLOW = 0x04;   // an element's sum left the range of int<32>
-const bit<8> FLAG_PARTIAL = 0x08;
+const bit<8> FLAG_PARTIAL = 0x08;    // of a notice: a sum lacks the fragment, which is to be sent again
 const bit<8> FLAG_RETRANSMITTED = 0x10;
 const bit<8> FLAG_DIRECT = 0x20;     // to the PS by its address, past all aggregators
 
@@ -43,6 +44,14 @@ const bit<8> POLICY_HOLD = 0x02;    // what comes again is summed as well: no pa
 const bit<8> POLICY_SHADOW = 0x04;  // a finished sum stays in its slot for those who ask again
 const bit<8> POLICY_EVICT = 0x08;   // a fragment of higher priority takes a busy slot
 const bit<8> POLICY_NOTIFY = 0x10;  // a fragment that finds its slot busy goes back as a notice with ECN
+const bit<8> POLICY_REPAIR = 0x20;  // children are asked for what they lost, and results stay in slots for those who
+                                    // miss them
+const bit<8> SLOT_RESULT = 0x80;    // of a slot's marks: what it holds is the result
+
+// A child that has sent a fragment must have sent those before it. With each one, two before it are looked at, and where
+// the child is missing it is asked: as far back as below it repairs take, in parts of the reach, by these powers of two.
+#define LOOK_BACK_SOON 6
+#define LOOK_BACK_AGAIN 3
 
 // How a packet that leaves finds its port or ports.
 const bit<2> WAY_NONE = 0;
@@ -66,9 +75,9 @@ const bit<32> EVENT_FLUSHED = 9;     // a partial sum left because a child retra
 const bit<32> EVENT_COLLISION = 10;  // the slot was busy: forwarded unaggregated
 const bit<32> EVENT_RECLAIMED = 11;  // a newer fragment of the same tree took a stale slot
 const bit<32> EVENT_EVICTED = 12;    // a fragment of higher priority took the slot; its partial sum left
-const bit<32> EVENT_NOTIFIED = 13;   // the slot was busy: sent back as a notice
+const bit<32> EVENT_NOTIFIED = 13;   // sent back as a notice: the slot was busy, or the child has lost an earlier fragment
 const bit<32> EVENT_ANSWERED = 14;   // a finished sum left once more because a child retransmitted
-const bit<32> EVENT_RELEASED = 15;   // the result came by: what the slot held of it was not waited for any more
+const bit<32> EVENT_RELEASED = 15;   // the result came by: what the slot held of it was not waited for any more, or gave way
 const bit<32> EVENT_LOST = 16;       // a fault on demand: dropped on arrival
 const bit<32> EVENT_HELD = 17;       // a fault on demand: kept at its port
 const bit<32> EVENT_OVERTAKEN = 18;  // a fault on demand: kept, and the one kept before went on instead
@@ -113,7 +122,8 @@ header ina_t {
     bit<16> label;    // whom the packet stands for in the tree: the root (0), a worker or an aggregator
     bit<32> seq;      // fragment, counted over all iterations
     bit<32> slot;     // counted from the first slot of the tree in each aggregator
-    bit<64> bitmap;   // of the label's children, where the sum is partial
+    bit<64> bitmap;   // of the label's children, where the sum is partial; else the IPv4 address of the worker whom to
+                      // ask for what is missing, and of what is sent again the label of who asked, plus 1
     bit<16> workers;  // summed in it
     bit<8> priority;
     bit<8> part;      // of a result wider than 32 bits: 0 low words (or all there is), 1 high words
@@ -162,6 +172,10 @@ struct metadata_t {
     bit<32> overflow;     // bit 31: some element has overflown
     bit<1> matches;
     bit<1> is_free;
+    bit<64> asked;        // the children that have asked for the slot's result
+    bit<32> lag;          // how far back a fragment is looked at
+    bit<1> missing;       // its sum lacks the child
+    bit<1> gives;         // the slot's result goes back to the child that misses it
     // scratch
     bit<32> before;
     bit<32> after;
@@ -200,6 +214,7 @@ parser InaParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.ina.kind) {
             KIND_GRADIENT: values;
             KIND_RESULT: values;
+            KIND_QUESTION: values;
             default: accept;
         }
     }
@@ -227,6 +242,8 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     register<bit<8>>(SLOTS) slot_priority;
     register<bit<8>>(SLOTS) slot_marks;
     register<bit<32>>(SLOTS) slot_overflow;
+    register<bit<64>>(SLOTS) slot_asked;
+    register<bit<32>>(SLOTS) slot_first;   // the address of the worker that came first
     EACH_VALUE(VALUE_REGISTER)
 
     // -- where packets may come from
@@ -360,6 +377,10 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         meta.overflow = 0;
         EACH_VALUE(VALUE_STORE)
     }
+    action claim_to_repair() {
+        slot_asked.write(meta.index, 0);
+        slot_first.write(meta.index, (hdr.ina.flags & FLAG_RETRANSMITTED) == 0 ? hdr.ina.bitmap[31:0] : 0);
+    }
     action add() {
         events.count(EVENT_ADDED);
         meta.slot_bitmap = meta.slot_bitmap | meta.child;
@@ -377,6 +398,25 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         slot_overflow.write(meta.index, meta.overflow);
     }
     action free() { slot_bitmap.write(meta.index, 0); }
+    // The result takes the place of the sum.
+    action keep() {
+        events.count(EVENT_RELEASED);
+        meta.slot_bitmap = meta.full;
+        meta.slot_workers = hdr.ina.workers;
+        meta.slot_marks = (hdr.ina.flags & FLAG_ECN) | SLOT_RESULT;
+        meta.overflow = 0;
+        EACH_VALUE(VALUE_STORE)
+    }
+    action look_back() {
+        meta.before = hdr.ina.slot >= meta.lag ? hdr.ina.slot - meta.lag : hdr.ina.slot + meta.slots - meta.lag;
+        meta.after = ((bit<32>)meta.pipeline << SLOTS_PER_PIPELINE_LOG2)
+            | ((meta.first_slot + meta.before) & (SLOTS_PER_PIPELINE - 1));
+        slot_seq.read(meta.age, meta.after);
+        slot_bitmap.read(meta.asked, meta.after);  // scratch
+        meta.age = hdr.ina.seq - meta.lag - meta.age;
+        meta.missing = (bit<1>)((meta.age == 0 && (meta.asked & meta.child) != meta.child)
+            || (meta.age != 0 && meta.age[31:31] == 0));
+    }
     action reclaim() { events.count(EVENT_RECLAIMED); }
     action release() {
         events.count(EVENT_RELEASED);
@@ -404,9 +444,12 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         events.count(EVENT_COMPLETED);
         hdr.ina.bitmap = 0;
     }
+    action name_first() {
+        slot_first.read(meta.address, meta.index);
+        hdr.ina.bitmap = (bit<64>)meta.address;
+    }
     action become_answer() {
         events.count(EVENT_ANSWERED);
-        hdr.ina.bitmap = 0;
     }
     action become_partial() {
         free();
@@ -441,6 +484,59 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         hdr.ina.label = 0;
         turn_back();
     }
+    // The child has lost the fragment that was looked at. If the packet completes a sum, that is sent when its worker
+    // repeats it, as the question says.
+    action ask() {
+        events.count(EVENT_NOTIFIED);
+        hdr.ina.kind = KIND_NOTICE;
+        hdr.ina.flags = FLAG_PARTIAL;
+        hdr.ina.label = 0;
+        hdr.ina.seq = hdr.ina.seq - meta.lag;
+        hdr.ina.slot = meta.before;
+        hdr.ina.workers = meta.own_label;
+        meta.address = hdr.ina.bitmap[31:0] == 0 ? hdr.ipv4.src : hdr.ina.bitmap[31:0];
+        hdr.ina.bitmap = meta.slot_bitmap == meta.full ? (bit<64>)meta.lag : 0;
+        // Who came first has the most time; RFC 1624
+        meta.before = (bit<32>)~hdr.ipv4.checksum + (bit<32>)~hdr.ipv4.src[31:16] + (bit<32>)~hdr.ipv4.src[15:0]
+            + (bit<32>)meta.address[31:16] + (bit<32>)meta.address[15:0];
+        meta.before = (meta.before & 0xffff) + (meta.before >> 16);
+        meta.before = (meta.before & 0xffff) + (meta.before >> 16);
+        hdr.ipv4.checksum = ~meta.before[15:0];
+        hdr.ipv4.src = meta.address;
+        turn_back();
+    }
+    // The result goes back to the child that misses it: a worker by its address, or all below an aggregator.
+    action give() {
+        events.count(EVENT_ANSWERED);
+        hdr.ina.kind = KIND_RESULT;
+        hdr.ina.flags = meta.slot_marks & FLAG_ECN;
+        hdr.ina.label = 0;
+        hdr.ina.bitmap = 0;
+    }
+    // What a child asks about, it has to send first.
+    action want() {
+        hdr.ina.kind = KIND_NOTICE;
+        hdr.ina.flags = FLAG_PARTIAL;
+        hdr.ina.label = 0;
+        hdr.ina.bitmap = 0;
+        hdr.ina.workers = meta.own_label;
+        turn_back();
+    }
+    action relay() {
+        events.count(EVENT_ANSWERED);
+        hdr.ina.label = meta.own_label;
+        hdr.ina.workers = meta.slot_workers;
+        meta.way = WAY_LABEL;
+    }
+    action give_below() {
+        hdr.ina.workers = meta.slot_workers;
+        events.count(EVENT_SENT_UNICAST);
+        standard.egress_spec = standard.ingress_port;
+    }
+    action give_one() {
+        hdr.ina.workers = meta.slot_workers;
+        turn_back();
+    }
     // The packet and what the slot holds change places. Its addresses stay: labels tell where it goes.
     action evict() {
         events.count(EVENT_EVICTED);
@@ -473,18 +569,56 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             meta.way = WAY_ADDRESS;
         } else {
             pipeline.apply();
+            bool asks = hdr.ina.kind == KIND_QUESTION;
+            if (asks) {
+                hdr.ina.kind = KIND_GRADIENT;  // whose gradients are admitted may ask
+            }
             admission.apply();
+            if (asks) {
+                hdr.ina.kind = KIND_QUESTION;
+            }
             if (meta.admitted == 0) {
                 reject();
             } else {
                 aggregation.apply();
-                if (hdr.ina.kind != KIND_GRADIENT) {
+                if (asks && meta.slots == 0) {
+                    pass();
+                } else if (asks && (hdr.ina.slot >= meta.slots || (meta.policy & POLICY_REPAIR) == 0)) {
+                    reject();
+                } else if (asks) {
+                    locate();
+                    slot_asked.read(meta.asked, meta.index);
+                    bool done = meta.slot_bitmap == meta.full;
+                    bool here = (meta.slot_marks & SLOT_RESULT) != 0 || (meta.policy & POLICY_ROOT) != 0;
+                    bool known = meta.asked != 0 && (meta.asked & meta.child) == 0;
+                    if (meta.matches == 1 && (meta.slot_bitmap & meta.child) == meta.child) {
+                        if (done && here) {
+                            meta.gives = 1;
+                        } else if (done && !known) {
+                            slot_asked.write(meta.index, meta.child);
+                            relay();
+                        } else {
+                            if (done) {
+                                slot_asked.write(meta.index, meta.asked | meta.child);
+                            }
+                            drop(EVENT_DUPLICATE);
+                        }
+                    } else if (meta.matches == 1 || meta.age[31:31] == 0) {
+                        want();
+                    } else {
+                        drop(EVENT_DUPLICATE);
+                    }
+                } else if (hdr.ina.kind != KIND_GRADIENT) {
                     // From the root: to every worker along the tree, or again to one that asked.
                     meta.way = (hdr.ina.flags & FLAG_RETRANSMITTED) == 0 ? WAY_TREE : WAY_ADDRESS;
                     if (hdr.ina.kind == KIND_RESULT && hdr.ina.slot < meta.slots) {
                         locate();
-                        if (meta.matches == 1) {
+                        if (meta.matches == 1 && (meta.policy & POLICY_REPAIR) == 0) {
                             release();
+                        } else if (meta.matches == 1 && (hdr.ina.flags & FLAG_OVERFLOW) == 0
+                                && (meta.slot_marks & SLOT_RESULT) == 0) {
+                            keep();
+                            save();
                         }
                     }
                 } else if ((hdr.ina.flags & FLAG_DIRECT) != 0) {
@@ -503,7 +637,22 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     if (meta.matches == 1 && (meta.slot_bitmap & meta.child) == meta.child) {
                         // Nothing to add. Who sends again misses the sum: let it go.
                         bool finished = (hdr.ina.flags & FLAG_RETRANSMITTED) != 0 && meta.slot_bitmap == meta.full;
-                        if (finished || hurries) {
+                        bool known = false;
+                        if (finished && (meta.policy & POLICY_REPAIR) != 0 && hdr.ina.bitmap == 0) {
+                            slot_asked.read(meta.asked, meta.index);
+                            known = (meta.policy & POLICY_ROOT) == 0 && meta.asked != 0 && meta.child != 0
+                                && (meta.asked & meta.child) == 0;
+                            slot_asked.write(meta.index, known ? meta.asked | meta.child : meta.child);
+                        }
+                        bool repairs = finished && (meta.policy & POLICY_REPAIR) != 0 && hdr.ina.bitmap != 0;
+                        bool asked_here = hdr.ina.bitmap == (bit<64>)meta.own_label + 1;
+                        if (repairs && (asked_here || (meta.slot_marks & SLOT_RESULT) != 0)) {
+                            drop(EVENT_DUPLICATE);
+                        } else if (finished && (meta.slot_marks & SLOT_RESULT) != 0) {
+                            meta.gives = 1;
+                        } else if (known) {
+                            drop(EVENT_DUPLICATE);  // another child has asked for the result, which will come to all
+                        } else if (finished || hurries) {
                             load();
                             become_sum();
                             if (finished) {
@@ -543,8 +692,28 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                                 reclaim();
                             }
                             claim();
+                            if ((meta.policy & POLICY_REPAIR) != 0) {
+                                claim_to_repair();
+                            }
                         }
-                        if (meta.slot_bitmap != meta.full && !hurries) {
+                        // What completes a result does not wait.
+                        bool ends = (meta.policy & POLICY_ROOT) != 0 && meta.slot_bitmap == meta.full;
+                        if ((meta.policy & POLICY_REPAIR) != 0 && (hdr.ina.flags & FLAG_RETRANSMITTED) == 0 && !ends) {
+                            meta.lag = ((meta.window >> LOOK_BACK_SOON) + 1) * (1 + 2 * (bit<32>)(meta.policy >> 6));
+                            if (meta.lag < meta.slots) {
+                                look_back();
+                            }
+                            if (meta.missing == 0) {
+                                meta.lag = meta.lag + (meta.window >> LOOK_BACK_AGAIN);
+                                if (meta.lag < meta.slots) {
+                                    look_back();
+                                }
+                            }
+                        }
+                        if (meta.missing == 1) {
+                            save();
+                            ask();
+                        } else if (meta.slot_bitmap != meta.full && !hurries) {
                             save();
                             drop(EVENT_ABSORBED);
                         } else {
@@ -553,6 +722,9 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                                 become_partial();
                             } else {
                                 become_complete();
+                                if ((meta.policy & POLICY_REPAIR) != 0) {
+                                    name_first();
+                                }
                                 if ((meta.policy & POLICY_ROOT) != 0) {
                                     become_result();
                                     reach_all();
@@ -569,6 +741,15 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             }
         }
 
+        if (meta.gives == 1) {
+            load();
+            give();
+            if (hdr.ina.workers == 1) {
+                give_one();
+            } else {
+                give_below();
+            }
+        }
         if (meta.way == WAY_ADDRESS) {
             if (ipv4_route.apply().hit) {
                 events.count(EVENT_SENT_UNICAST);

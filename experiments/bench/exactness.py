@@ -411,7 +411,7 @@ def matrix_table(found: Sequence[Tried]) -> Table:
     table.add_column(no_wrap=True)
     for heading in policies:
         # With more than seven in 80 characters, cells have two lines.
-        table.add_column(heading.replace("-", "-\n"), min_width=max(map(len, heading.split("-"))))
+        table.add_column(heading.replace("-", "\n-"), min_width=max(map(len, heading.split("-"))))
     tried_of = {tried.cell: tried for tried in found}
     conditions = dict.fromkeys(tried.cell.condition for tried in found)
     for switch, levels in dict.fromkeys((tried.cell.switch, tried.cell.levels) for tried in found):
@@ -421,7 +421,7 @@ def matrix_table(found: Sequence[Tried]) -> Table:
             table.add_row(condition, *(str(tried or "") for tried in row))
         pairs = [[tried_of.get(Cell(policy, levels, name, switch)) for name in COMPARED] for policy in policies]
         if any(all(pair) for pair in pairs):
-            table.add_row("rate kept at 1 %", *(kept(*pair) for pair in pairs))
+            table.add_row("rate at 1 %", *(kept(*pair) for pair in pairs))
         table.add_section()
     return table
 

@@ -205,6 +205,11 @@ class AggregationTree:
     whole_children: bool = False
     workers_counted: bool = True
 
+    @property
+    def repairs(self) -> bool:
+        """Whether aggregators ask children for what they lost, and keep results for children that miss them."""
+        return policy_of(self.policy).repairs
+
     @cached_property
     def branch_of(self) -> dict[int, Branch]:
         """The branch of every label but the root's."""
@@ -268,6 +273,19 @@ class AggregationTree:
         """
         branch = self.branch_of[label]
         return branch.path if branch.parent == ROOT_LABEL else branch.path + self.way(branch.parent)[1:]
+
+    @cached_property
+    def heights(self) -> dict[int, int]:
+        """For each label, and the root's, the number of aggregators one above the other below it."""
+        found: dict[int, int] = dict.fromkeys(self.branch_of, 0) | {ROOT_LABEL: 0}
+        for worker in self.workers:
+            label, height = self.branch_of[worker].parent, 0
+            while True:
+                found[label] = max(found[label], height)
+                if label == ROOT_LABEL or label not in self.branch_of:
+                    break
+                label, height = self.branch_of[label].parent, height + 1
+        return found
 
     @cached_property
     def result_parents(self) -> dict[str, str]:

@@ -25,6 +25,7 @@ class SlotPolicy:
     - `notifies`: a fragment that finds its slot busy returns as a notice with ECN
     - `needs_root`: the root is a switch, and no partial sum leaves an aggregator
     - `until_result`: a slot becomes free when the result returns, not when its sum leaves
+    - `repairs`: an aggregator asks a child for a fragment that it lost, and keeps results for children that miss them
     - `marks`: a packet that finds a long queue is marked (ECN), and workers send less while results carry marks
     """
 
@@ -38,6 +39,7 @@ class SlotPolicy:
     needs_root: bool = False
     until_result: bool = False
     marks: bool = False
+    repairs: bool = False
 
     @property
     def finds_slots_by_hash(self) -> bool:
@@ -55,6 +57,7 @@ class SlotPolicy:
 
 POLICIES = {
     "shadow-copy": SlotPolicy(holds=True, shadows=True, versions=2),
+    "hop-by-hop": SlotPolicy(holds=True, shadows=True, repairs=True, versions=2),
     "goat": SlotPolicy(),
     "atp": SlotPolicy(shared=True, until_result=True),
     "esa": SlotPolicy(shared=True, evicts=True),
@@ -63,11 +66,11 @@ POLICIES = {
     "p4inc-aoi-hash": SlotPolicy(hashed=True, holds=True, notifies=True, needs_root=True),
     "panama": SlotPolicy(holds=True, shadows=True, versions=2, marks=True),
 }
-"""By the method whose paper describes them: SwitchML's shadow copies below a PS; GOAT's exclusive segments (section
-III); ATP's slots by hash, first come first served; ESA's preemption by priority; SwitchML's pool with two versions;
-P4INC-AOI's segments with a shadow copy (section VI-B: its workers redirect a fragment whose slot is taken; fragments
-that use a segment in order do not meet either), and its slots by hash alone, in which fragments meet; shadow copies
-with PANAMA's congestion control.
+"""By the method whose paper describes them: SwitchML's shadow copies below a PS; the kit's own, which repair losses
+hop by hop; GOAT's exclusive segments (section III); ATP's slots by hash, first come first served; ESA's preemption by
+priority; SwitchML's pool with two versions; P4INC-AOI's segments with a shadow copy (section VI-B: its workers
+redirect a fragment whose slot is taken; fragments that use a segment in order do not meet either), and its slots by
+hash alone, in which fragments meet; shadow copies with PANAMA's congestion control.
 """
 
 DEFAULT_POLICY = "shadow-copy"

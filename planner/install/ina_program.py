@@ -31,7 +31,7 @@ BITMAP_BITS = 64
 
 # Kinds of INA packets
 
-KIND_GRADIENT, KIND_RESULT, KIND_NOTICE = 1, 2, 3
+KIND_GRADIENT, KIND_RESULT, KIND_NOTICE, KIND_QUESTION = 1, 2, 3, 4
 
 # Bits of an aggregator's slot policy, in the entry of each of its children
 
@@ -45,6 +45,8 @@ POLICY_EVICT = 0x08
 """A fragment of higher priority takes a busy slot."""
 POLICY_NOTIFY = 0x10
 """A fragment that finds its slot busy returns as a notice with ECN."""
+POLICY_REPAIR = 0x20
+"""Children are asked for what they lost, and results stay in slots for children that miss them."""
 
 # Tables, with the actions of their entries
 
@@ -176,7 +178,8 @@ INA_HW = DataPlaneProgram(
     counts_workers=False,
     refused={
         "esa": "to evict a partial sum, a chip would read and write every register of the slot in the pass that also "
-        "takes the new fragment in"
+        "takes the new fragment in",
+        "hop-by-hop": "to ask for what is missing, a chip would read the registers of other slots in a pass",
     },
 )
 
@@ -194,7 +197,9 @@ def with_slots(program: DataPlaneProgram, slots: int) -> DataPlaneProgram:
     for register in document["register_arrays"]:
         if register["size"] == PIPELINES << had:
             register["size"] = PIPELINES << bits
-    for action in (action for action in document["actions"] if action["name"] == "InaIngress.locate"):
+    for action in (
+        action for action in document["actions"] if action["name"] in ("InaIngress.locate", "InaIngress.look_back")
+    ):
         widen_indices(action, had, bits)
     path = cache_directory() / f"{program.name}-{1 << bits}-slots.json"
     text = json.dumps(document)

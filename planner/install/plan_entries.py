@@ -153,32 +153,33 @@ def admission(fabric: Fabric, link: DirectedLink, packet: tuple[int, int, int, i
 
 def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
     """The entries of every aggregator: bits of each child, and of labels below that may arrive unaggregated."""
+    heights, first = tree.tree.heights, {(a.switch, a.pipeline): a.label for a in reversed(tree.tree.aggregators)}
     for aggregator in tree.tree.aggregators:
         full = (1 << len(tree.tree.summands(aggregator))) - 1
-        freed, policy = is_freed_by_results(fabric, tree.tree, aggregator), policy_of(tree.tree.policy)
+        policy, seen = policy_of(tree.tree.policy), sees_results(fabric, tree.tree, aggregator)
+        # Of several in one pipeline of a switch, a result comes to the slot of one.
+        seen = seen and first[aggregator.switch, aggregator.pipeline] == aggregator.label
+        freed = policy.until_result and seen and not tree.tree.in_network_root
         held = {
             ina_program.POLICY_ROOT: aggregator.label == ROOT_LABEL,
             ina_program.POLICY_HOLD: policy.holds,
             ina_program.POLICY_SHADOW: policy.shadows or freed,  # a slot that its result frees keeps its sum until then
             ina_program.POLICY_EVICT: policy.evicts,
             ina_program.POLICY_NOTIFY: policy.notifies,
+            ina_program.POLICY_REPAIR: tree.tree.repairs,
         }
         bits_held = sum(bit for bit, holds in held.items() if holds)
+        bits_held |= min(heights[aggregator.label], 3) << 6 if tree.tree.repairs else 0
         owned = (aggregator.first_slot, aggregator.slots, aggregator.label, tree.tree.reach, bits_held)
-        bits = tree.tree.bits(aggregator) | ({ROOT_LABEL: 0} if freed else {})
+        bits = tree.tree.bits(aggregator) | ({ROOT_LABEL: 0} if freed or (seen and tree.tree.repairs) else {})
         for label, child in bits.items():
             key = (aggregator.pipeline, *tree.key, label)
             entry = TableEntry(ina_program.AGGREGATION, key, ina_program.AGGREGATE, (child, full, *owned))
             yield aggregator.switch, entry
 
 
-def is_freed_by_results(fabric: Fabric, tree: AggregationTree, aggregator: Aggregator) -> bool:
-    """Whether the aggregator's slots stay busy until the result passes, as in ATP.
-
-    The result must arrive at a port of the aggregator's own pipeline.
-    """
-    if not policy_of(tree.policy).until_result or tree.in_network_root:
-        return False
+def sees_results(fabric: Fabric, tree: AggregationTree, aggregator: Aggregator) -> bool:
+    """Whether results arrive at a port of the aggregator's own pipeline."""
     parent = tree.result_parents.get(aggregator.switch)
     return parent is not None and fabric.ingress_pipeline(aggregator.switch, parent) == aggregator.pipeline
 
@@ -198,12 +199,13 @@ def result_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
 def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
     """The entries that admit packets with an address, outside the tree.
 
-    These are answers of the root or the PS to a worker's repeated request, and gradients that a worker sends directly
-    to the PS.
+    These are answers of the root or the PS to a worker's repeated request, questions of aggregators on its way, and
+    gradients that a worker sends directly to the PS.
     """
     root, server = tree.tree.root, tree.tree.server
     for label, worker in tree.tree.workers.items():
-        for source in dict.fromkeys((root, server or root)):
+        askers = [node for node in tree.tree.way(label) if tree.tree.repairs and (node, worker) in routes]
+        for source in dict.fromkeys((root, server or root, *askers)):
             way = unicast_path(fabric, source, worker, routes)
             for kind in (KIND_RESULT, KIND_NOTICE):
                 yield from admissions(fabric, way, (kind, *tree.key, ROOT_LABEL))
@@ -256,7 +258,9 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
             up: tuple[str, ...] = (worker,)  # the way of results in reverse
             while up[-1] != tree.root:
                 up = (*up, tree.result_parents[up[-1]])
-            add_route(fabric, routes, tuple(reversed(up)))
+            down = tuple(reversed(up))
+            for at in range(len(down) - 1 if tree.repairs else 1):  # each switch on the way may ask the worker
+                add_route(fabric, routes, down[at:])
             if tree.server is not None:
                 up = without_detours(up + tree.fallback[1:])
                 add_route(fabric, routes, tuple(reversed(up)))

@@ -39,10 +39,10 @@ def test_a_command_file_installs_what_install_does(tmp_path: Path) -> None:
     example = example_entries()
     presets = (RegisterPreset(OWNER, 3, 2**32 - 1), RegisterPreset(SEQ, 0, 5))
     doubling = [
-        TableEntry("InaIngress.doubling.ways", (ROOT_PORT, 0), "InaIngress.doubling.doubled", (2**32 - 1, 9)),
+        TableEntry("InaIngress.doubling.ways", (ROOT_PORT, 0), "InaIngress.doubling.doubled", (2**32 - 1, 11)),
         *(TableEntry("InaIngress.arrival.arriving", (p,), "InaIngress.arrival.faulty", (0, 0)) for p in (1, 2, 3)),
     ]
-    groups = (*example.groups, MulticastGroup(9, (ROOT_PORT,), ((0, ROOT_PORT),)))
+    groups = (*example.groups, MulticastGroup(11, (ROOT_PORT,), ((0, ROOT_PORT),)))
     entries = SwitchEntries("s1", (*example.tables, *doubling), groups, presets)
     steps = [*(gradient(port, 10 + port, 0, port) for port in (1, 2, 3)), result(0)]
     complete, all_steps = with_last_packets(entries, steps)

@@ -4,7 +4,7 @@
  * note when they want to be called next (`due`). The records have the layout of `records.py`, which writes the C of
  * their structs; Python allocates and reads them. Times are whole picoseconds of the driver's clock. The parts of a
  * paper that researchers change are in files of their own: windows in window.h, the pace in pace.h, losses in
- * recovery.h, the order of a rank's connections in order.h.
+ * recovery.h and asking.h, the order of a rank's connections in order.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "pace.h"
 #include "sending.h"
 #include "recovery.h"
+#include "asking.h"
 #include "worker.h"
 #include "server.h"
 #include "order.h"
@@ -44,7 +45,7 @@ void endpoints_receive(struct endpoints *all, u32 number, s64 now, const u8 *fra
     struct tree *tree = tree_of(all, frame);
     int known = 0;
     int (*take)(struct endpoints *, struct tree *, u32, const u8 *, s64);
-    if (frame[AT_KIND] == GRADIENT)
+    if (frame[AT_KIND] == GRADIENT || frame[AT_KIND] == QUESTION)
         take = all->values ? take_chunk : server_receive;
     else
         take = all->values ? take_acknowledgement : worker_receive;

@@ -33,7 +33,7 @@ from inakit.traffic.endpoints.records import (
     TREE,
     library,
 )  # fmt: skip
-from inakit.traffic.endpoints.streams import StreamLayout, answer_heads, gradient_heads
+from inakit.traffic.endpoints.streams import StreamLayout, answer_heads, gradient_heads, question_heads
 from inakit.traffic.endpoints.sum_check import at_hosts, counted, described
 from inakit.traffic.endpoints.windows import backoffs, crowds, fair_shares, least_windows, rules_of
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, before
@@ -48,6 +48,8 @@ LEAST_DEPTH = 2.0
 """The least depth of a token bucket in fragments, for slow streams."""
 TURNS = 4
 """The part of its window that bounds a worker's wait for its turn to ask for a lost fragment."""
+GAP, GAP_AGAIN = 3 / 8, 3 / 16
+"""Where aggregators repair losses: the parts of a window after which a worker asks for an overdue result, and again."""
 TIMEOUTS_BY_AGGREGATORS = 3
 """After this many first timeouts a fragment goes directly to the PS: an aggregator can have lost its part."""
 
@@ -121,13 +123,18 @@ class Endpoints:
         found["turns"] = np.clip(of.in_flight // TURNS, 1, crowds(of))
         for name in ("gap", "yields", "returns", "heeds", "keeps"):
             found[name] = [getattr(rule, name) for rule in rules]
+        found["repairs"] = repaired = np.array([self.layout.parts[tree].tree.repairs for tree in of.tree], np.bool_)
+        for name, part in (("gap", GAP), ("gap_again", GAP_AGAIN)):
+            found[name][repaired] = np.maximum(of.in_flight[repaired] * part, 1)
         found["size"] = found["threshold"] = of.in_flight
+        found["slower"] = 1
         found["share"], found["smoothed"], found["newest_order"] = 1, -1, -1
         found["again_first"], found["first_sent_at"] = NONE, -1
         found["gradient_values"] = [self.layout.problem.jobs[job].gradient_bytes // 4 for job in of.job]
         set_pace(found, of.rate_fps, self.options)
         to_one, ask_one = answer_heads(self.layout)[2:]
-        for name, heads in (("head", gradient_heads(self.layout)), ("result", to_one), ("ask", ask_one)):
+        sent, questions = gradient_heads(self.layout), question_heads(self.layout)
+        for name, heads in (("head", sent), ("question", questions), ("result", to_one), ("ask", ask_one)):
             found[name] = as_bytes(heads)
         del trees
         return found
@@ -139,6 +146,8 @@ class Endpoints:
         for name in ("job", "server", "slots", "count", "stands_by", "hashed", "counted", "key"):
             found[name] = getattr(of, name)
         found["asks"] = of.stands_by
+        found["height"] = [part.tree.heights[ROOT_LABEL] for part in parts]
+        found["reach"] = [part.tree.reach if part.tree.repairs else 0 for part in parts]
         found["hides"] = [policy_of(part.tree.policy).keeps_sums for part in parts]
         found["crowd"] = np.bincount(streams.tree, minlength=len(parts))
         found["first_worker"] = before(found["crowd"].astype(np.int64))

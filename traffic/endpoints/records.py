@@ -53,38 +53,47 @@ streams have: `interval`, `depth`, `earned_at`, `late`, `ready`.
 STREAM = record(
     *same("u4", "host", "tree", "job", "worker", "label", "count", "in_flight", "mask"),
     *same("u8", "first_row", "start", "gradient", "key", "results"),
-    *same("i8", "gradient_values", "interval", "depth", "held", "gap"),
+    *same("i8", "gradient_values", "interval", "depth", "held", "gap", "gap_again"),
     *same("u4", "magnitude", "turns", "max_backoff", "active"),
-    *same("u1", "yields", "returns", "heeds", "keeps"),
-    *same("f8", "least", "size", "threshold", "share"),
+    *same("u1", "yields", "returns", "heeds", "keeps", "repairs"),
+    *same("f8", "least", "size", "threshold", "share", "slower"),
+    *same("i8", "shortest", "recent", "trips", "silent"),
     *same("u4", "base", "next", "first_seq", "ready", "again_first", "again_last"),
     *same("i8", "newest_order", "order", "seen", "marked", "cut_at", "cuts", "smoothed", "deviation", "measured_from"),
     *same("i8", "earned_at", "late", "look_at"),
     *same("i8", "sent", "retransmitted", "first_sent_at", "last_sent_at", "last_result_at", "wrong"),
     *same("u8", "first_chunk"), *same("i8", "patience", "fresh_since"),
     *same("u4", "known", "distance", "arrived", "newest", "fresh", "hurried"),
-    ("head", HEAD), ("result", HEAD), ("ask", HEAD),
+    ("head", HEAD), ("question", HEAD), ("result", HEAD), ("ask", HEAD),
 )  # fmt: skip
 """A stream. Its fragments are `count`, those of the job's gradient from `start` on; at most `in_flight` await results.
 Fragment i has row `first_row` + (i & `mask`). The gradient is at the address `gradient`, or drawn by `key` and
 `magnitude`; results are kept at the address `results`, if any. Times are picoseconds: `interval`, the time of a
 fragment at the planned rate; `depth`, that of a full bucket; `held`, the time for which answers can be held back.
-`gap`, `yields`, `returns`, `heeds`, `keeps`: its `WindowRule`. `base`: the first fragment without a result; `next`: the
-first that has not been sent. Heads are complete but for flags, sequence number, slot and part: `head`, of its
-gradients; `result` and `ask`, of a PS's answers to its worker alone.
+`gap`, `yields`, `returns`, `heeds`, `keeps`: its `WindowRule`. `base`: the first fragment without a result; `next`:
+the first that has not been sent. Heads are complete but for flags, sequence number, slot and part: `head` and
+`question`, of its gradients and questions; `result` and `ask`, of a PS's answers to its worker alone.
+
+Where aggregators repair losses (`repairs`), a worker asks for an overdue result after `gap` intervals, and again after
+`gap_again`. `shortest` and `recent`: its shortest round trip, and that of the last `trips`; `slower`: the factor of its
+interval; `silent`: how many results it asks for at once while none come.
 
 A stream of a collective is a connection, whose fragments begin at `first_chunk` of the arrays over chunks. Up to
 `known` its values have all their terms; `distance` is the number of ranks to its end. Its receiver has all fragments up
 to `arrived`, and `fresh` ones that it has not acknowledged since `fresh_since`.
 """
 
-ROW = record(*same("i8", "begun_at", "sent_at", "order"), ("next", "u4"), *same("u1", "tries", "flags", "parts"))
+ROW = record(
+    *same("i8", "begun_at", "sent_at", "order"), *same("u4", "next", "asker"), *same("u1", "tries", "flags", "parts")
+)  # fmt: skip
 """A fragment that a stream has sent: the times of its first and last sending, the place of the last one among all of
-its stream, the number of sendings, and the arrived parts of its result. `next`: the next fragment to be sent again.
+its stream, the number of sendings, and the arrived parts of its result. `next`: the next fragment to be sent again;
+`asker`: the label of who asked for it, plus 1.
 """
 
 TREE = record(
     *same("u4", "key", "job", "server", "slots", "count", "crowd", "labels", "mask", "first_seq", "open"),
+    *same("u4", "reach", "height"),
     *same("u8", "first_row", "first_label", "first_worker", "everyone"),
     *same("u1", "stands_by", "hashed", "counted", "asks", "hides"),
     *same("i8", "ingress_frames", "last_arrival_at", "discarded", "notices", "miscounts"),
@@ -93,7 +102,8 @@ TREE = record(
 )  # fmt: skip
 """A tree, as in `Trees`. `crowd`: the number of its workers, whose streams are in `workers` from `first_worker` on.
 `asks`: its workers do not send missing fragments unasked; `hides`: its aggregators keep their sums. `open`: its first
-fragment that is not summed.
+fragment that is not summed. If its PS asks for what it lacks, `reach` is that of the tree, else 0; `height`: the most
+aggregators one above the other.
 """
 
 LABEL = record(*same("u4", "size", "stream", "summands", "unused"), *same("u8", "set", "first_summand"))

@@ -6,7 +6,8 @@
  * answer saves the others from asking.
  */
 
-enum { NOTICED = 1, WANTED = 2, QUEUED = 4 }; /* a PS wants it directly; although its result is here; to be sent again */
+/* a PS wants it directly; although its result is here; it is to be sent again; only its result is to be asked for */
+enum { NOTICED = 1, WANTED = 2, QUEUED = 4, ASKING = 8 };
 #define NONE 0xFFFFFFFFu
 
 static int goes_directly(const struct endpoints *all, const struct row *row, s64 now) {
@@ -38,7 +39,13 @@ static u32 first_again(struct endpoints *all, struct stream *stream) {
 
 static void repeat(struct endpoints *all, struct stream *stream, u32 fragment, s64 now) {
     struct row *row = row_of(all, stream, fragment);
-    row->flags &= ~(QUEUED | WANTED), stream->again_first = row->next;
+    int asks = row->flags & ASKING;
+    stream->again_first = row->next;
+    row->flags &= asks ? ~(QUEUED | ASKING) : ~(QUEUED | WANTED);
+    if (asks) {
+        send_question(all, stream, fragment, now);
+        return;
+    }
     send_fragment(all, stream, fragment, RETRANSMITTED | (goes_directly(all, row, now) ? DIRECT : 0), now);
     stream->retransmitted++;
 }

@@ -2,6 +2,7 @@
 
 #define WHOLE 3 /* both parts of a result are there: bit 0 for the low words, bit 1 for the high words */
 #define MOST_TRIES 255
+#define MOST_DOUBLINGS 5
 
 static int is_silent(const struct host *host, s64 now) { return host->cut_off || host->silent_until > now; }
 
@@ -101,6 +102,8 @@ static void send_gradient(struct endpoints *all, struct stream *stream, u32 frag
     frame[AT_FLAGS] = flags;
     put32(frame + AT_SEQ, seq);
     put32(frame + AT_SLOT, slot_of(tree, seq));
+    if (flags & RETRANSMITTED)
+        put32(frame + AT_BITMAP, 0), put32(frame + AT_BITMAP + 4, row->asker), row->asker = 0;
     load(stream, fragment, values);
     if (!row->tries) {
         struct expected *expected = expected_of(all, tree, fragment);
@@ -110,6 +113,20 @@ static void send_gradient(struct endpoints *all, struct stream *stream, u32 frag
     for (u32 i = 0; i < VALUES; i++)
         put32(frame + HEAD_BYTES + 4 * i, (u32)values[i]);
     give(all, &all->hosts[stream->host], frame, sizeof frame);
+}
+
+/* Ask for a fragment's result: the values have room for it. */
+static void send_question(struct endpoints *all, struct stream *stream, u32 fragment, s64 now) {
+    struct row *row = row_of(all, stream, fragment);
+    u32 seq = stream->first_seq + fragment;
+    u8 frame[HEAD_BYTES + 4 * VALUES] = {0};
+    memcpy(frame, stream->question, HEAD_BYTES);
+    put32(frame + AT_SEQ, seq);
+    put32(frame + AT_SLOT, slot_of(&all->trees[stream->tree], seq));
+    give(all, &all->hosts[stream->host], frame, sizeof frame);
+    row->sent_at = now, row->order = stream->order++;
+    row->tries += row->tries < MOST_TRIES;
+    spend(stream);
 }
 
 static void send_fragment(struct endpoints *all, struct stream *stream, u32 fragment, u32 flags, s64 now) {

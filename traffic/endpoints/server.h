@@ -9,7 +9,7 @@
 
 struct answer {
     u32 tree, fragment, stream; /* `stream`: of the only worker that gets it, or NONE */
-    u8 kind, part, wide;
+    u8 kind, part, wide; /* `part` of a notice: the fragment is to be sent again along the tree */
 };
 
 static u64 *covered_by(const struct endpoints *all, const struct tree *tree, const struct sum *sum) {
@@ -86,8 +86,10 @@ static void send_answer(struct endpoints *all, struct host *host, struct answer 
         memcpy(frame, stream ? stream->result : tree->result, HEAD_BYTES);
     put32(frame + AT_SEQ, seq);
     put32(frame + AT_SLOT, slot_of(tree, seq));
-    frame[AT_PART] = answer.part;
+    if (answer.kind == NOTICE && answer.part)
+        frame[AT_FLAGS] |= PARTIAL, frame[AT_WORKERS] = frame[AT_WORKERS + 1] = 0;
     if (answer.kind == RESULT) {
+        frame[AT_PART] = answer.part;
         frame[AT_FLAGS] |= (answer.wide ? OVERFLOW : 0) | (sum->marked ? ECN : 0);
         for (u32 i = 0; i < VALUES; i++)
             put32(frame + HEAD_BYTES + 4 * i, (u32)(answer.part ? sum->sums[i] >> 32 : sum->sums[i]));
@@ -133,7 +135,7 @@ static void answer_result(struct endpoints *all, const struct tree *tree, const 
 /* A sum is complete: one result for all workers, which the network copies. A server that stands by for a root in the
  * network sends one to each worker. */
 static void finish(struct endpoints *all, const struct tree *tree, struct sum *sum, s64 now) {
-    sum->done = 1;
+    sum->done = 1, sum->asked_at = now;
     if (!tree->stands_by)
         answer_result(all, tree, sum, NONE, now);
     for (u32 i = 0; tree->stands_by && i < tree->crowd; i++)
@@ -151,6 +153,43 @@ static void ask(struct endpoints *all, const struct tree *tree, struct sum *sum,
         if (!(covered[worker / 64] >> worker % 64 & 1))
             answer(all, (struct answer){(u32)(tree - all->trees), (u32)sum->fragment, stream, NOTICE, 0, 0}, now);
     }
+}
+
+/* ---- repairs, where aggregators ask for what they lack ---- */
+
+/* Ask a worker below a label for a fragment: what it sends makes the aggregators above it send their sums again. */
+static void request(struct endpoints *all, struct tree *tree, const struct label *label, u32 fragment, s64 now) {
+    u32 first = spread(tree->key, fragment);
+    for (u32 at = 0; at < tree->crowd; at++) {
+        u32 stream = all->workers[tree->first_worker + (first + at) % tree->crowd], worker = all->streams[stream].worker;
+        if (all->sets[label->set + worker / 64] >> worker % 64 & 1) {
+            answer(all, (struct answer){(u32)(tree - all->trees), fragment, stream, NOTICE, 1, 0}, now);
+            return;
+        }
+    }
+}
+
+/* A label has sent a fragment: what it sent before must have come. `ina.p4` looks as far back in aggregators. */
+static void look_back(struct endpoints *all, struct tree *tree, const struct label *label, u32 fragment, s64 now) {
+    u32 lag = (tree->reach / 64 + 1) * (1 + 2 * tree->height);
+    for (u32 again = 0; again < 2; again++, lag += tree->reach / 8) {
+        struct sum *sum = lag <= fragment ? sum_of(all, tree, fragment - lag) : 0;
+        if (sum && !sum->done && !includes(covered_by(all, tree, sum), all->sets + label->set, all->words)) {
+            request(all, tree, label, fragment - lag, now);
+            return;
+        }
+    }
+}
+
+/* A child misses a result. One to all workers that has just been sent is on its way. */
+static void take_ask(struct endpoints *all, struct tree *tree, const struct label *label, struct sum *sum, s64 now) {
+    s64 just = all->streams[all->workers[tree->first_worker]].interval * (tree->reach / 8);
+    if (!sum->done && !includes(covered_by(all, tree, sum), all->sets + label->set, all->words))
+        request(all, tree, label, (u32)sum->fragment, now);
+    if (!sum->done || (label->stream == NONE && now - sum->asked_at < just))
+        return;
+    sum->asked_at = now;
+    answer_result(all, tree, sum, label->stream, now);
 }
 
 /* ---- sums ---- */
@@ -200,7 +239,9 @@ static void server_take(struct endpoints *all, struct tree *tree, const struct l
     u64 room[words], *covered = covered_by(all, tree, sum);
     const u64 *members = members_of(all, label, frame, room), *everyone = all->sets + tree->everyone;
     int overflown = !sum->done && flags & OVERFLOW && label->stream == NONE;
-    if (sum->done && flags & RETRANSMITTED) /* to the worker that asked, or to all if an aggregator's packet hides it */
+    /* an aggregator asks for its sum again, and not for the result */
+    int repairs = tree->reach && !(flags & PARTIAL) && get64(frame + AT_BITMAP);
+    if (sum->done && flags & RETRANSMITTED && !repairs) /* to the worker that asked, or to all if an aggregator's packet hides it */
         answer_result(all, tree, sum, label->stream, now);
     if (overflown) {
         tree->notices++;
@@ -215,6 +256,8 @@ static void server_take(struct endpoints *all, struct tree *tree, const struct l
             finish(all, tree, sum, now);
     } else
         tree->discarded++;
+    if (tree->reach && !(flags & (RETRANSMITTED | PARTIAL)))
+        look_back(all, tree, label, fragment, now);
     int clashes = tree->hides && meets(covered, members, words) && !includes(covered, members, words);
     if (!sum->done && (clashes || (tree->asks && flags & DIRECT)))
         ask(all, tree, sum, now);
@@ -232,6 +275,10 @@ static int server_receive(struct endpoints *all, struct tree *tree, u32 host, co
     struct sum *sum = sum_of(all, tree, fragment);
     if (!sum) /* a late copy of a fragment that all workers have */
         return 1;
+    if (frame[AT_KIND] == QUESTION) {
+        take_ask(all, tree, label, sum, now);
+        return 1;
+    }
     sum->marked |= frame[AT_FLAGS] & ECN ? 1 : 0;
     server_take(all, tree, label, sum, frame, now);
     return 1;

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import Any
 
 import numpy as np
@@ -236,9 +237,18 @@ def gradient_heads(layout: StreamLayout, made: Callable[..., Frames] = new_frame
         source, server, part = layout.hosts[host], layout.hosts[layout.trees.server[tree]], layout.parts[tree]
         fields = {"label": int(label), "workers": 1, "priority": int(layout.trees.priority[tree])}
         fields |= {"kind": Kind.GRADIENT, "job": part.job.number, "tree": part.tree.number}
+        if part.tree.repairs:
+            fields["bitmap"] = int(IPv4Address(source.ipv4))
         ways = {"src_mac": source.mac, "dst_mac": server.mac, "src_ip": source.ipv4, "dst_ip": server.ipv4}
         frame = made(1, **ways, ina=fields, capable=policy_of(part.tree.policy).marks)
         heads[stream] = head_of(frame)[0]
+    return heads
+
+
+def question_heads(layout: StreamLayout) -> Frames:
+    """The heads of packets by which workers ask for results, (streams,)."""
+    heads = gradient_heads(layout)
+    heads["ina"]["kind"], heads["ina"]["bitmap"] = Kind.QUESTION, 0
     return heads
 
 

@@ -28,7 +28,7 @@ static void worker_act(struct endpoints *all, u32 number, s64 now) {
         /* time lost counts as lateness if the stream was ready to send all the time */
         refill(&stream->earned_at, stream->interval, stream->depth, stream->ready ? &stream->late : 0, now);
         if (now >= stream->look_at)
-            look(all, stream, now);
+            look_at_all(all, stream, now);
         int heard = !is_silent(host, now);
         while (heard && !host->blocked && has_credit_at(stream) <= now) {
             u32 again = first_again(all, stream);
@@ -60,12 +60,14 @@ static void acknowledge(struct endpoints *all, struct stream *stream, u32 fragme
             stream->newest_order = row->order;
         measure(stream, row, now);
         grow(stream, marked);
+        if (stream->repairs)
+            slow_down(stream, now - row->sent_at);
     }
-    stream->last_result_at = now;
+    stream->last_result_at = now, stream->silent = 0;
     while (stream->base < stream->next && row_of(all, stream, stream->base)->parts == WHOLE)
         stream->base++;
     if (stream->base < stream->next && row_of(all, stream, stream->base)->order < stream->newest_order)
-        look(all, stream, now); /* there is a gap */
+        look_at_all(all, stream, now); /* there is a gap */
     if (!all->values && stream->base == stream->count && !--all->jobs[stream->job].unfinished)
         all->halted = 1;
 }
@@ -105,7 +107,12 @@ static int worker_receive(struct endpoints *all, struct tree *tree, u32 host, co
     struct row *row = row_of(all, stream, fragment);
     if (frame[AT_KIND] == NOTICE && flags & ECN)
         shrink(stream, now, timeout_of(all, stream));
-    else if (frame[AT_KIND] == NOTICE)
+    else if (frame[AT_KIND] == NOTICE && flags & PARTIAL) {
+        u32 asker = get16(frame + AT_WORKERS) + 1, after = (u32)get64(frame + AT_BITMAP);
+        take_question(all, stream, fragment, asker);
+        if (after)
+            take_question(all, stream, fragment + after, NOBODY);
+    } else if (frame[AT_KIND] == NOTICE)
         take_notice(all, stream, fragment, flags & RETRANSMITTED);
     else if (frame[AT_KIND] == RESULT && row->parts != WHOLE && part <= 1) {
         u32 wide = flags & OVERFLOW ? 1 : 0;

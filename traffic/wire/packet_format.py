@@ -91,6 +91,7 @@ class Kind(IntEnum):
     GRADIENT = constant("KIND_GRADIENT")
     RESULT = constant("KIND_RESULT")
     NOTICE = constant("KIND_NOTICE")
+    QUESTION = constant("KIND_QUESTION")
 
 
 class Flag(IntFlag):

@@ -150,6 +150,8 @@ class WorkerNode(Node):
                     if self.rows["tries"][row] >= PATIENT_TRIES:
                         self.rows["begun_at"][row] = LONG_AGO
             self.streams["look_at"][stream] = 0
+            # Where aggregators repair losses, a worker asks for all fragments of a window if it has heard nothing.
+            self.streams["last_result_at"][stream], self.streams["silent"][stream] = LONG_AGO, FAR
         self.endpoints.resume(self.machine.number, 0)
         return self.machine.take()
 

@@ -166,6 +166,11 @@ def remembering(forgetful: Setting) -> Setting:
     return replace(forgetful, remembers=True, both_ways=forgetful.plan.trees[0].tree.in_network_root)
 
 
+def repairing(alone: Setting) -> Setting:
+    """The setting, marked as one of a policy by which packets show what was lost before them, in other slots."""
+    return replace(alone, remembers=True, both_ways=True, in_order=True)
+
+
 def again(once: Setting) -> Setting:
     """The setting, marked as one of more fragments than slots: the next sum replaces the one that a slot keeps."""
     return replace(once, in_order=True)
@@ -201,6 +206,7 @@ SETTINGS: dict[str, Callable[[], Setting]] = {
     "overflow": lambda: setting(LEAF_AND_SPINE, slots=1, fragments=1, last=LARGE),
     "numbers wrap": lambda: setting(LEAF_AND_SPINE, slots=1, fragments=2, first_seq=(1 << 32) - 1),
     "shadow copies": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy="shadow-copy")),
+    "hop by hop": lambda: repairing(setting(LEAF_AND_SPINE, slots=2, fragments=2, policy="hop-by-hop")),
     "root in the network": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy="switchml")),
     "copies again": lambda: again(remembering(setting(LEAF_AND_SPINE, slots=2, fragments=3, policy="shadow-copy"))),
     "root again": lambda: again(remembering(setting(LEAF_AND_SPINE, slots=2, fragments=3, policy="switchml"))),

@@ -27,8 +27,8 @@ SHARES = st.sampled_from((2**29, 2**30, 2**30, 2**31, 0, 2**32 - 1))
 SOME_PORTS, MOST_PORTS = (st.sets(st.sampled_from(PORTS), min_size=least).map(sorted) for least in (0, 4))
 
 # By port 8, which leads to the root, twice; and to all workers of job 1, tree 1, twice to one of them.
-DOUBLING_GROUPS = (MulticastGroup(9, (8,), ((0, 8),)), MulticastGroup(10, (1, 2, 3, 5, 6), ((2, 2),)))
-DOUBLED_WAYS = (((8, 0), 9), ((0, 1), 10))
+DOUBLING_GROUPS = (MulticastGroup(11, (8,), ((0, 8),)), MulticastGroup(12, (1, 2, 3, 5, 6), ((2, 2),)))
+DOUBLED_WAYS = (((8, 0), 11), ((0, 1), 12))
 
 
 @st.composite
@@ -63,7 +63,7 @@ def other_aggregate(entry: TableEntry) -> SearchStrategy[tuple[int, ...]]:
         st.sampled_from([slots, 1, 512]) | anything(32),
         st.sampled_from([own_label, 0, 11]) | anything(16),
         st.sampled_from([window, 1, 0]) | anything(32),
-        st.sampled_from([policy, *range(32)]) | anything(8),
+        st.sampled_from([policy, *range(64)]) | anything(8),
     )
 
 
@@ -93,7 +93,7 @@ OTHER_PARAMETERS: dict[str, Callable[[TableEntry], SearchStrategy[tuple[int, ...
     "InaIngress.admit": lambda entry: st.just(entry.params),
     "InaIngress.aggregate": other_aggregate,
     "InaIngress.arrival.faulty": lambda _: st.tuples(SHARES, SHARES),
-    "InaIngress.doubling.doubled": lambda _: st.tuples(SHARES, st.sampled_from([0, 1, 9, 10, 4000])),
+    "InaIngress.doubling.doubled": lambda _: st.tuples(SHARES, st.sampled_from([0, 1, 11, 12, 4000])),
     "InaIngress.replicate": lambda _: st.tuples(st.sampled_from([0, 1, 2, 3, 4000])),
     "InaIngress.send": lambda _: st.tuples(st.sampled_from(ANY_PORT)),
     "InaIngress.set_pipeline": lambda _: st.tuples(st.integers(0, PIPELINES - 1)),

@@ -14,6 +14,8 @@ Ports 1 to 4 are pipeline 0, ports 5 to 8 are pipeline 1; port 8 leads to the ro
     job 4, tree 2   the same one level below the root, under label 20
     job 5, trees 1, 2   labels 11, 12 at ports 1, 2, in the same slots; the higher priority takes them (ESA)
     job 6, tree 1   labels 11, 12 at ports 1, 2, summed here as the root; early fragments go back (P4INC-AOI)
+    job 7, tree 1   labels 14, 15 at ports 5, 6, below the root under label 20; losses are repaired, results kept
+    job 7, tree 2   the same as the root
 
 The links behind ports 1 and 8 never send, so that MARKED bytes that left by them are a long queue.
 """
@@ -26,6 +28,7 @@ from ipaddress import IPv4Address
 from inakit.planner.install.ina_program import POLICY_EVICT as EVICT
 from inakit.planner.install.ina_program import POLICY_HOLD as HOLD
 from inakit.planner.install.ina_program import POLICY_NOTIFY as NOTIFY
+from inakit.planner.install.ina_program import POLICY_REPAIR as REPAIR
 from inakit.planner.install.ina_program import POLICY_ROOT as ROOT
 from inakit.planner.install.ina_program import POLICY_SHADOW as SHADOW
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
@@ -38,7 +41,7 @@ MARKED = 2000
 """In bytes."""
 PIPELINE = {port: 0 if port <= 4 else 1 for port in range(1, 9)}
 
-SWITCHML, ESA, P4INC = HOLD | SHADOW, EVICT, HOLD | SHADOW | NOTIFY
+SWITCHML, ESA, P4INC, HOPS = HOLD | SHADOW, EVICT, HOLD | SHADOW | NOTIFY, HOLD | SHADOW | REPAIR
 
 # (job, tree, label, ingress port, child bit, full, own label, policy)
 CHILDREN = (
@@ -64,8 +67,12 @@ CHILDREN = (
     (5, 2, 12, 2, 0b10, 0b11, 21, ESA),
     (6, 1, 11, 1, 0b01, 0b11, 0, P4INC | ROOT),
     (6, 1, 12, 2, 0b10, 0b11, 0, P4INC | ROOT),
+    (7, 1, 14, 5, 0b01, 0b11, 20, HOPS),
+    (7, 1, 15, 6, 0b10, 0b11, 20, HOPS),
+    (7, 2, 14, 5, 0b01, 0b11, 0, HOPS | ROOT),
+    (7, 2, 15, 6, 0b10, 0b11, 0, HOPS | ROOT),
 )
-FIRST_SLOT = {2: 3 * SLOTS, 4: SLOTS, 6: 2 * SLOTS}
+FIRST_SLOT = {2: 3 * SLOTS, 4: SLOTS, 6: 2 * SLOTS, 7: SLOTS}
 """By job, where it is not 0."""
 WINDOW = {6: 2 * SLOTS}
 """By job, where it is not SLOTS: a fragment may be early for its slot."""
@@ -78,9 +85,11 @@ RESULT_GROUPS = {
     (4, 1): (1, 2),
     (5, 1): (1, 2),
     (6, 1): (1, 2),
+    (7, 1): (5, 6),
+    (7, 2): (5, 6),
 }
-RELEASED = ((1, 1, ROOT_PORT),)
-"""(job, tree, port): results that come by this port set free what the slots of the port's pipeline hold of them."""
+RELEASED = ((1, 1, ROOT_PORT, 0, 0), (7, 1, ROOT_PORT, 0b11, HOPS))
+"""(job, tree, port, full, policy): results that come by this port free slots of its pipeline, or are kept there."""
 
 
 def worker_ip(port: int) -> str:
@@ -103,8 +112,9 @@ def aggregation_entries() -> Iterable[TableEntry]:
             "InaIngress.aggregate",
             (child, full, FIRST_SLOT.get(job, 0), SLOTS, own_label, WINDOW.get(job, SLOTS), policy),
         )
-    for job, tree, port in RELEASED:
-        key, params = (PIPELINE[port], job, tree, 0), (0, 0, 0, SLOTS, 0, SLOTS, 0)
+    for job, tree, port, full, policy in RELEASED:
+        key = (PIPELINE[port], job, tree, 0)
+        params = (0, full, FIRST_SLOT.get(job, 0), SLOTS, 0, SLOTS, policy)
         yield TableEntry("InaIngress.aggregation", key, "InaIngress.aggregate", params)
     for job, tree, label, port in UNAGGREGATED:
         yield admission(port, Kind.GRADIENT, job, tree, label)

@@ -17,13 +17,13 @@ from fragment_values import VALUES
 from frame_changes import CHANGES, changed
 from hypothesis import strategies as st
 from scenario_packets import packet
-from scenarios import CHILDREN, RESULT_GROUPS, ROOT_PORT, SERVER_IP, SLOTS, UNAGGREGATED, worker_ip
+from scenarios import CHILDREN, RESULT_GROUPS, ROOT_PORT, SERVER_IP, SLOTS, UNAGGREGATED, address, worker_ip
 from sequences import PORTS, Step
 
 from inakit.switch.entries import SwitchEntries
 from inakit.traffic.wire.packet_format import Flag, Kind
 
-ESA_JOB, KEEPING_JOBS = 5, (4, 6)
+ESA_JOB, KEEPING_JOBS, ASKING_JOB = 5, (4, 6, 7), 7
 # A burst is five packets on average; after so many bursts the senders go on to the next fragment.
 BURSTS, BURSTS_PER_FRAGMENT, BURST_PACKETS = 24, 4, 16
 FIRST_FRAGMENTS = (0, 2**31 - 3, 2**32 - 3)
@@ -59,6 +59,8 @@ def cases(draw: st.DrawFn) -> Case:
         steps += draw(st.lists(packets(newest), max_size=BURST_PACKETS))
         if draw(rarely(10)):
             steps += overtaken_by_its_result(newest % 2**32)
+        if draw(rarely(10)):
+            steps += asked_of_its_result(newest % 2**32)
     return Case(draw(entries()), tuple(steps))
 
 
@@ -69,6 +71,14 @@ def overtaken_by_its_result(seq: int) -> list[Step]:
         packet(5, kind=Kind.GRADIENT, values=1, label=14, workers=1, **of),
         packet(ROOT_PORT, kind=Kind.RESULT, values=1, **of),
     ]
+
+
+def asked_of_its_result(seq: int) -> list[Step]:
+    """A finished sum, the result that takes its place, and a child that missed it."""
+    of: dict[str, Any] = {"job": ASKING_JOB, "tree": 1, "seq": seq, "slot": seq % SLOTS, "workers": 1}
+    sent = [packet(9 - at, kind=Kind.GRADIENT, values=1, label=18 - at, **of) for at in (4, 3)]
+    asked = packet(5, kind=Kind.QUESTION, values=0, label=14, **of)
+    return [*sent, packet(ROOT_PORT, kind=Kind.RESULT, values=2, **of), asked]
 
 
 @cache
@@ -95,7 +105,10 @@ def gradients(draw: st.DrawFn, newest: int) -> Step:
         ina |= {"flags": draw(FLAGS), "bitmap": draw(anything(64)), "part": draw(st.integers(0, 2))}
     if draw(rarely(5)):
         port = draw(ARRIVAL_PORTS)
-    return packet(port, kind=Kind.GRADIENT, values=draw(VALUES), **ina)
+    kind = Kind.QUESTION if job == ASKING_JOB and draw(rarely(25)) else Kind.GRADIENT
+    if job == ASKING_JOB:
+        ina["bitmap"] = draw(ASKED)
+    return packet(port, kind=kind, values=draw(VALUES), **ina)
 
 
 @cache
@@ -120,11 +133,17 @@ def foreign(draw: st.DrawFn, _newest: int) -> Step:
 
 
 # The more a job's slots do, the more of its packets.
-OFTEN = [child[:4] for child in CHILDREN for _ in range(8 if child[0] in KEEPING_JOBS else 4)]
+OFTEN = [
+    child[:4]
+    for child in CHILDREN
+    for _ in range(8 if child[0] in KEEPING_JOBS[:2] else 2 if child[0] == ASKING_JOB else 4)
+]
 SENDERS = st.sampled_from((*OFTEN, *UNAGGREGATED))
 AGES = st.sampled_from((0, 0, 0, 1, 1, 2, SLOTS))
 PRIORITIES = st.sampled_from((0, 1, 3))
-TREES = st.sampled_from((*[(1, 1)] * 6, *RESULT_GROUPS, (1, 3), (3, 1)))
+TREES = st.sampled_from((*[(1, 1)] * 6, *[(ASKING_JOB, 1)] * 2, *RESULT_GROUPS, (1, 3), (3, 1)))
+ASKED = st.sampled_from((address(worker_ip(5)), address(worker_ip(6)), 0, 1, 21))
+"""The address of who is to be asked, or the label of who has asked, plus 1."""
 KINDS_FROM_ROOT = st.sampled_from((Kind.RESULT, Kind.RESULT, Kind.NOTICE, 0, 200))
 ADDRESSES = st.sampled_from((SERVER_IP, *map(worker_ip, PORTS)))
 FLAGS = st.sampled_from((*[Flag.RETRANSMITTED] * 4, *Flag, Flag.RETRANSMITTED | Flag.OVERFLOW)) | anything(8)

@@ -22,10 +22,12 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.install import ina_program
 from inakit.planner.install.ina_program import SLOTS_PER_PIPELINE
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.registry import METHODS
+from inakit.planner.registry import METHODS, find_method
+from inakit.planner.trees.headroom import with_policy
 from inakit.switch.entries import Entries, SwitchEntries
 from inakit.switch.fast.layout.layout import MAX_REPLICAS
 from inakit.topo.errors import PlanError
+from inakit.topo.fabric.fabric import addresses
 from inakit.topo.fabric.generators import aro_figure1, fat_tree, goat_testbed, inart_testbed, leaf_spine, pipelines_trap
 from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
 
@@ -339,3 +341,17 @@ def test_ports_beyond_the_programs_are_refused() -> None:
 
 def test_targets_copy_a_packet_to_as_many_ports_as_plans_are_told() -> None:
     assert ina_program.COPIES == MAX_REPLICAS
+
+
+@pytest.mark.parametrize(("k", "planner"), [(4, "panama"), (8, "soar")])
+def test_every_aggregator_that_repairs_losses_can_ask_its_workers(k: int, planner: str) -> None:
+    """Also those of later trees, and where two of a tree are on one switch, of which one sees results."""
+    problem = first_is_server(fat_tree(k))
+    plan = with_policy(problem, find_method(planner).plan(problem), "hop-by-hop")
+    ipv4 = {host: address.ipv4 for host, address in addresses(problem.fabric).items()}
+    tables = [(each.switch, row) for each in entries(problem, plan).switches for row in each.tables]
+    routes = {(switch, row.key) for switch, row in tables if row.table == ina_program.IPV4_ROUTE}
+    for tree in (planned.tree for planned in plan.trees):
+        for aggregator in tree.aggregators:
+            below = (tree.workers[label] for label in tree.workers_below[aggregator.label])
+            assert {(aggregator.switch, (ipv4[worker],)) for worker in below} <= routes
