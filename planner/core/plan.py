@@ -279,12 +279,10 @@ class AggregationTree:
         """For each label, and the root's, the number of aggregators one above the other below it."""
         found: dict[int, int] = dict.fromkeys(self.branch_of, 0) | {ROOT_LABEL: 0}
         for worker in self.workers:
-            label, height = self.branch_of[worker].parent, 0
-            while True:
-                found[label] = max(found[label], height)
-                if label == ROOT_LABEL or label not in self.branch_of:
-                    break
-                label, height = self.branch_of[label].parent, height + 1
+            label, height = worker, 0
+            while label != ROOT_LABEL:
+                label = self.branch_of[label].parent
+                found[label], height = max(found[label], height), height + 1
         return found
 
     @cached_property

@@ -153,7 +153,7 @@ def admission(fabric: Fabric, link: DirectedLink, packet: tuple[int, int, int, i
 
 def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
     """The entries of every aggregator: bits of each child, and of labels below that may arrive unaggregated."""
-    heights, first = tree.tree.heights, {(a.switch, a.pipeline): a.label for a in reversed(tree.tree.aggregators)}
+    first = {(each.switch, each.pipeline): each.label for each in reversed(tree.tree.aggregators)}
     for aggregator in tree.tree.aggregators:
         full = (1 << len(tree.tree.summands(aggregator))) - 1
         policy, seen = policy_of(tree.tree.policy), sees_results(fabric, tree.tree, aggregator)
@@ -169,7 +169,7 @@ def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
             ina_program.POLICY_REPAIR: tree.tree.repairs,
         }
         bits_held = sum(bit for bit, holds in held.items() if holds)
-        bits_held |= min(heights[aggregator.label], 3) << 6 if tree.tree.repairs else 0
+        bits_held |= min(tree.tree.heights[aggregator.label], 3) << 6 if tree.tree.repairs else 0
         owned = (aggregator.first_slot, aggregator.slots, aggregator.label, tree.tree.reach, bits_held)
         bits = tree.tree.bits(aggregator) | ({ROOT_LABEL: 0} if freed or (seen and tree.tree.repairs) else {})
         for label, child in bits.items():

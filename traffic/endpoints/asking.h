@@ -44,7 +44,7 @@ static s64 asks_at(const struct endpoints *all, const struct stream *stream, con
 
 /* Queue questions for the results that are overdue, and set the time of the next look. */
 static void look_for_results(struct endpoints *all, struct stream *stream, s64 now) {
-    s64 oldest, quiet_at = NEVER;
+    s64 oldest, quiet_at;
     stream->look_at = NEVER;
     if (stream->base == stream->next)
         return;

@@ -6,6 +6,7 @@ A driver, which is a network in virtual time, sockets or a model, gives them pac
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +38,7 @@ from inakit.traffic.endpoints.streams import StreamLayout, answer_heads, gradien
 from inakit.traffic.endpoints.sum_check import at_hosts, counted, described
 from inakit.traffic.endpoints.windows import backoffs, crowds, fair_shares, least_windows, rules_of
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, before
+from inakit.traffic.wire.packet_format import Frames
 
 PS_PER_S = 10**12
 
@@ -108,9 +110,14 @@ class Endpoints:
 
     # -- the records
 
+    @cached_property
+    def answers(self) -> tuple[Frames, Frames, Frames, Frames]:
+        """The heads of all packets of PSs, as `answer_heads` returns them."""
+        return answer_heads(self.layout)
+
     def stream_records(self) -> NDArray[np.void]:
         """The records of all streams, before the first iteration."""
-        of, trees = self.layout.streams, self.layout.trees
+        of = self.layout.streams
         found, rules = np.zeros(len(of.host), STREAM), rules_of(self.layout)
         for name in ("host", "tree", "job", "worker", "label", "count", "in_flight"):
             found[name] = getattr(of, name)
@@ -132,11 +139,10 @@ class Endpoints:
         found["again_first"], found["first_sent_at"] = NONE, -1
         found["gradient_values"] = [self.layout.problem.jobs[job].gradient_bytes // 4 for job in of.job]
         set_pace(found, of.rate_fps, self.options)
-        to_one, ask_one = answer_heads(self.layout)[2:]
-        sent, questions = gradient_heads(self.layout), question_heads(self.layout)
-        for name, heads in (("head", sent), ("question", questions), ("result", to_one), ("ask", ask_one)):
+        to_one, ask_one = self.answers[2:]
+        sent = gradient_heads(self.layout)
+        for name, heads in (("head", sent), ("question", question_heads(sent)), ("result", to_one), ("ask", ask_one)):
             found[name] = as_bytes(heads)
-        del trees
         return found
 
     def tree_records(self, *, whole: bool) -> NDArray[np.void]:
@@ -146,7 +152,7 @@ class Endpoints:
         for name in ("job", "server", "slots", "count", "stands_by", "hashed", "counted", "key"):
             found[name] = getattr(of, name)
         found["asks"] = of.stands_by
-        found["height"] = [part.tree.heights[ROOT_LABEL] for part in parts]
+        found["height"] = [part.tree.heights[ROOT_LABEL] if part.tree.repairs else 0 for part in parts]
         found["reach"] = [part.tree.reach if part.tree.repairs else 0 for part in parts]
         found["hides"] = [policy_of(part.tree.policy).keeps_sums for part in parts]
         found["crowd"] = np.bincount(streams.tree, minlength=len(parts))
@@ -155,7 +161,7 @@ class Endpoints:
         np.maximum.at(window, streams.tree, streams.in_flight)
         found["mask"] = rings(of.count if whole else np.minimum(SUMS_PER_WINDOW * window, of.count)) - 1
         found["first_row"] = before(found["mask"].astype(np.int64) + 1)
-        to_all, notices = answer_heads(self.layout)[:2]
+        to_all, notices = self.answers[:2]
         found["result"], found["notice"] = as_bytes(to_all), as_bytes(notices)
         return found
 

@@ -75,18 +75,23 @@ static s64 patience(const struct endpoints *all, const struct stream *stream, co
 
 /* ---- packets ---- */
 
+/* A fragment, or a question about it, has left. */
+static void note_try(struct stream *stream, struct row *row, s64 now) {
+    row->sent_at = now, row->order = stream->order++;
+    row->tries += row->tries < MOST_TRIES;
+    spend(stream);
+}
+
 static void note_sent(const struct endpoints *all, struct stream *stream, struct row *row, s64 now) {
     s64 expires;
     row->begun_at = row->tries ? row->begun_at : now;
-    row->sent_at = now, row->order = stream->order++;
-    row->tries += row->tries < MOST_TRIES;
+    note_try(stream, row, now);
     stream->sent++, stream->last_sent_at = now;
     if (stream->first_sent_at < 0)
         stream->first_sent_at = now;
     expires = now + patience(all, stream, row);
     if (expires < stream->look_at)
         stream->look_at = expires;
-    spend(stream);
 }
 
 static void send_chunk(struct endpoints *all, struct stream *stream, u32 fragment, u32 flags);
@@ -117,16 +122,13 @@ static void send_gradient(struct endpoints *all, struct stream *stream, u32 frag
 
 /* Ask for a fragment's result: the values have room for it. */
 static void send_question(struct endpoints *all, struct stream *stream, u32 fragment, s64 now) {
-    struct row *row = row_of(all, stream, fragment);
     u32 seq = stream->first_seq + fragment;
     u8 frame[HEAD_BYTES + 4 * VALUES] = {0};
     memcpy(frame, stream->question, HEAD_BYTES);
     put32(frame + AT_SEQ, seq);
     put32(frame + AT_SLOT, slot_of(&all->trees[stream->tree], seq));
     give(all, &all->hosts[stream->host], frame, sizeof frame);
-    row->sent_at = now, row->order = stream->order++;
-    row->tries += row->tries < MOST_TRIES;
-    spend(stream);
+    note_try(stream, row_of(all, stream, fragment), now);
 }
 
 static void send_fragment(struct endpoints *all, struct stream *stream, u32 fragment, u32 flags, s64 now) {

@@ -16,6 +16,8 @@ static u64 *covered_by(const struct endpoints *all, const struct tree *tree, con
     return all->covered + (u64)(sum - all->sums) * all->words;
 }
 
+static int has(const u64 *set, u32 worker) { return set[worker / 64] >> worker % 64 & 1; }
+
 static int includes(const u64 *set, const u64 *other, u32 words) { /* whether `set` has all of `other` */
     for (u32 i = 0; i < words; i++)
         if (other[i] & ~set[i])
@@ -150,7 +152,7 @@ static void ask(struct endpoints *all, const struct tree *tree, struct sum *sum,
     sum->asked_at = now;
     for (u32 i = 0; i < tree->crowd; i++) {
         u32 stream = all->workers[tree->first_worker + i], worker = all->streams[stream].worker;
-        if (!(covered[worker / 64] >> worker % 64 & 1))
+        if (!has(covered, worker))
             answer(all, (struct answer){(u32)(tree - all->trees), (u32)sum->fragment, stream, NOTICE, 0, 0}, now);
     }
 }
@@ -162,7 +164,7 @@ static void request(struct endpoints *all, struct tree *tree, const struct label
     u32 first = spread(tree->key, fragment);
     for (u32 at = 0; at < tree->crowd; at++) {
         u32 stream = all->workers[tree->first_worker + (first + at) % tree->crowd], worker = all->streams[stream].worker;
-        if (all->sets[label->set + worker / 64] >> worker % 64 & 1) {
+        if (has(all->sets + label->set, worker)) {
             answer(all, (struct answer){(u32)(tree - all->trees), fragment, stream, NOTICE, 1, 0}, now);
             return;
         }

@@ -245,9 +245,9 @@ def gradient_heads(layout: StreamLayout, made: Callable[..., Frames] = new_frame
     return heads
 
 
-def question_heads(layout: StreamLayout) -> Frames:
-    """The heads of packets by which workers ask for results, (streams,)."""
-    heads = gradient_heads(layout)
+def question_heads(gradients: Frames) -> Frames:
+    """The heads of packets by which workers ask for results, (streams,), given those of their gradients."""
+    heads = gradients.copy()
     heads["ina"]["kind"], heads["ina"]["bitmap"] = Kind.QUESTION, 0
     return heads
 

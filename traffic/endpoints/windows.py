@@ -45,13 +45,12 @@ class WindowRule:
 
 PLANNED = WindowRule(gap=3, yields=False, returns=True)
 SWITCHML = WindowRule(gap=3, yields=False, returns=True, keeps=True)
-HOP_BY_HOP = WindowRule(gap=3, yields=False, returns=True, keeps=True)
 P4INC_AOI = WindowRule(gap=1, yields=False)
 ATP = WindowRule(gap=3, yields=True)
 PANAMA = WindowRule(gap=3, yields=False, heeds=True, keeps=True)
 RULE_OF_POLICY = {
     "switchml": SWITCHML,
-    "hop-by-hop": HOP_BY_HOP,
+    "hop-by-hop": SWITCHML,
     "atp": ATP,
     "esa": ATP,
     "p4inc-aoi": P4INC_AOI,

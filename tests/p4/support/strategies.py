@@ -24,6 +24,8 @@ from inakit.switch.entries import SwitchEntries
 from inakit.traffic.wire.packet_format import Flag, Kind
 
 ESA_JOB, KEEPING_JOBS, ASKING_JOB = 5, (4, 6, 7), 7
+SHARES = {4: 8, 6: 8, ASKING_JOB: 2}
+"""By job, where it is not 4: how often packets are its. The more its slots do, the more."""
 # A burst is five packets on average; after so many bursts the senders go on to the next fragment.
 BURSTS, BURSTS_PER_FRAGMENT, BURST_PACKETS = 24, 4, 16
 FIRST_FRAGMENTS = (0, 2**31 - 3, 2**32 - 3)
@@ -76,7 +78,7 @@ def overtaken_by_its_result(seq: int) -> list[Step]:
 def asked_of_its_result(seq: int) -> list[Step]:
     """A finished sum, the result that takes its place, and a child that missed it."""
     of: dict[str, Any] = {"job": ASKING_JOB, "tree": 1, "seq": seq, "slot": seq % SLOTS, "workers": 1}
-    sent = [packet(9 - at, kind=Kind.GRADIENT, values=1, label=18 - at, **of) for at in (4, 3)]
+    sent = [packet(port, kind=Kind.GRADIENT, values=1, label=label, **of) for port, label in ((5, 14), (6, 15))]
     asked = packet(5, kind=Kind.QUESTION, values=0, label=14, **of)
     return [*sent, packet(ROOT_PORT, kind=Kind.RESULT, values=2, **of), asked]
 
@@ -132,12 +134,7 @@ def foreign(draw: st.DrawFn, _newest: int) -> Step:
     return Step(draw(ARRIVAL_PORTS), draw(FOREIGN_FRAMES))
 
 
-# The more a job's slots do, the more of its packets.
-OFTEN = [
-    child[:4]
-    for child in CHILDREN
-    for _ in range(8 if child[0] in KEEPING_JOBS[:2] else 2 if child[0] == ASKING_JOB else 4)
-]
+OFTEN = [child[:4] for child in CHILDREN for _ in range(SHARES.get(child[0], 4))]
 SENDERS = st.sampled_from((*OFTEN, *UNAGGREGATED))
 AGES = st.sampled_from((0, 0, 0, 1, 1, 2, SLOTS))
 PRIORITIES = st.sampled_from((0, 1, 3))
