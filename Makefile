@@ -89,7 +89,7 @@ lint: setup
 	$(BIN)/python tests/size.py
 
 docs: setup
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 p4:
 	cd p4 && p4c-bm2-ss --std p4-16 --p4runtime-files build/ina.p4info.txt -o build/ina.json ina.p4

@@ -1,7 +1,7 @@
-"""Adds the generated files of the site: every command, every claim of a paper, the style sheet that colours code.
+"""Adds the generated pages of the site: every command, and every claim of a paper.
 
 The page is made from the command line and the Makefile: it has the output of `inakit COMMAND --help` and `make help`
-on the day when the site is built. Pygments makes the style sheet, so that the site loads no script from elsewhere.
+on the day when the site is built.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from typing import Any
 import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-from pygments.formatters import HtmlFormatter
 
 from inakit.experiments.cli.app import app
 from inakit.experiments.papers.common.claims import ledgers
 
 PAGE = "commands.md"
 CLAIMS = "papers/claims.md"
-STYLE_SHEET = "styles/highlighting.css"
 
 INTRODUCTION = """# Every command
 
@@ -37,12 +35,10 @@ the mistake and the way out, and 128 plus a signal's number if a signal ended it
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages, and the style sheet that `extra_css` of `mkdocs.yml` names."""
+    """Add the pages."""
     makefile = Path(config.config_file_path).parent / "Makefile"
     files.append(File.generated(config, PAGE, content=page(makefile.read_text())))
     files.append(File.generated(config, CLAIMS, content=claims()))
-    rules = HtmlFormatter(style="default").get_style_defs(".codehilite")
-    files.append(File.generated(config, STYLE_SHEET, content=rules))
     return files
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import browsing, missing_for_browser
 from command_lines import INAKIT
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
@@ -56,3 +57,36 @@ def test_pages_from_elsewhere_are_there_and_link_to_each_other(site: Path) -> No
     for name, words in {"own-planner": "A planner of your own", "switches": "Switch targets"}.items():
         assert f'<h1 id="{words.lower().replace(" ", "-")}">{words}' in (site / f"{name}.html").read_text()
     assert 'href="own-planner.html"' in (site / "contributing.html").read_text()
+
+
+@pytest.mark.skipif(missing_for_browser() is not None, reason=missing_for_browser() or "")
+def test_the_search_is_in_sight_and_finds_a_page_that_is_read_from_the_disk(site: Path) -> None:
+    with browsing() as browser:
+        browser.visit(site / "papers" / "claims.html")
+        browser.run("window.scrollTo(0, document.body.scrollHeight)")
+        box = browser.find(".md-search__input")
+        top = browser.run("arguments[0].getBoundingClientRect().top", box)
+        assert 0 <= top < 900
+        box.click()
+        box.send_keys("aggregation ratio")
+        browser.wait("document.querySelectorAll('.md-search-result__link').length > 2")
+        assert any("verdict.html" in link.get_attribute("href") for link in browser.all(".md-search-result__link"))
+        assert browser.errors == []
+        assert [url for url in browser.requests if not url.startswith("file:")] == []
+
+
+@pytest.mark.skipif(missing_for_browser() is not None, reason=missing_for_browser() or "")
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize("names", [("index", "first-ten-minutes", "faults"), pytest.param((), marks=pytest.mark.long)])
+def test_pages_fit_the_screen_and_everybody_can_read_them(
+    site: Path, width: int, theme: str, names: tuple[str, ...]
+) -> None:
+    """By axe-core's rules, as reports: contrast, names of what can be pressed, what only a mouse can scroll."""
+    pages = [site / f"{name}.html" for name in names] or sorted({*site.rglob("*.html")} - {site / "404.html"})
+    found = []
+    with browsing() as browser:
+        for page in pages:
+            browser.visit(page, width=width, theme=theme)
+            wide = [f"{browser.overflow()} px too wide"] if browser.overflow() > 0 else []
+            found += [f"{page.relative_to(site)}: {fault}" for fault in (*browser.faults(), *wide, *browser.errors)]
+    assert found == []

@@ -1,4 +1,4 @@
-"""Debian's Chromium without a screen, driven by Selenium: opens reports, and notes errors and requests."""
+"""Debian's Chromium without a screen, driven by Selenium: opens pages, and notes errors and requests."""
 
 from __future__ import annotations
 
@@ -34,13 +34,17 @@ class Browser:
 
     def open(self, page: Path, *, width: int = 1280, theme: str = "light") -> None:
         """Open a report and wait until it is there; anything that was noted of the last page is forgotten."""
+        self.visit(page, width=width, theme=theme)
+        self.wait("document.documentElement.dataset.ready === 'yes'")
+
+    def visit(self, page: Path, *, width: int = 1280, theme: str = "light") -> None:
+        """Open any page; anything that was noted of the last page is forgotten."""
         self.resize(width)
         media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
         for kind in ("browser", "performance"):
             self.driver.get_log(kind)
         self.driver.get(page.resolve().as_uri())
-        self.wait("document.documentElement.dataset.ready === 'yes'")
 
     def resize(self, width: int, height: int = 900) -> None:
         """Give the page a width and a height, in pixels."""
