@@ -50,13 +50,14 @@ def p4_switch(request: pytest.FixtureRequest) -> Iterator[MakeSwitch]:
     Other ports are arguments: `p4_switch("program.json", ports=[1, 2, 300, 510])`. A CPU port is an ordinary port.
     """
     from inakit.switch.program.bmv2_json import read_program  # noqa: PLC0415
+    from inakit.switch.program.p4_source import compiled  # noqa: PLC0415
     from inakit.switch.testing.devices import open_device  # noqa: PLC0415, every run of pytest loads this file
     from inakit.switch.testing.packet_test import PacketTest  # noqa: PLC0415
 
     with ExitStack() as stack:
 
         def make(program: str | PathLike[str], ports: Iterable[int] = PORTS) -> PacketTest:
-            path = Path(program)
+            path = compiled(Path(program))
             device = stack.enter_context(open_device(request.config.getoption("p4_target"), path, ports))
             return PacketTest(read_program(path), device)
 

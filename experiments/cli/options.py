@@ -83,7 +83,8 @@ Seed = Annotated[int, typer.Option(min=0, help="the seed of all random choices")
 Program = Annotated[
     str,
     typer.Option(
-        help="the data-plane program: ina, or ina_hw, which is limited to a chip's abilities (one access per register)",
+        help="the data-plane program: ina, or ina_hw, which is limited to a chip's abilities (one access per "
+        "register); with emulate also your variant of ina, as P4 source or as BMv2 JSON",
         autocompletion=one_program,
     ),
 ]

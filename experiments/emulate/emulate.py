@@ -27,14 +27,13 @@ from inakit.experiments.run.printed_report import print_report
 from inakit.experiments.run.record import Configuration, PlanRecord, Results, RunRecord, begin_record
 from inakit.experiments.run.run import MODES, Run, check_features, run_plan
 from inakit.experiments.run.run_folder import RunFolder, check_results
-from inakit.experiments.worlds.registry import find_world, print_choice
+from inakit.experiments.worlds.registry import find_world, print_choice, program_of
 from inakit.experiments.worlds.world import World, in_real_time
 from inakit.planner.core.check import check as check_plan
 from inakit.planner.core.method import AFTERWARDS, Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slot_policies import policy_of
-from inakit.planner.install.ina_program import find_program
 from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.registry import by_name, find_method, find_own, is_known
 from inakit.planner.replan import Replanner
@@ -251,7 +250,7 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
         raise InputError("no planner: name at least one, such as --planners aro")
     for planner in () if planned else by_name(emulation.planners).values():
         find_method(planner)
-    world = find_world(emulation.switch, find_program(emulation.program))
+    world = find_world(emulation.switch, program_of(emulation.program))
     fabric = emulation.problem.fabric
     check_features(world, fabric, emulation.mode, emulation.captures, emulation.interferences, emulation.interconnect)
     check_observation(world, asked=emulation.sampling.asked)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
 from inakit.experiments.worlds.emulated import EmulatedWorld
 from inakit.experiments.worlds.virtual import VirtualWorld
 from inakit.experiments.worlds.world import World
-from inakit.planner.install.ina_program import INA, DataPlaneProgram
+from inakit.planner.install.ina_program import INA, DataPlaneProgram, find_program
+from inakit.switch.program.p4_source import compiled
 from inakit.switch.targets import TARGETS
-from inakit.topo.errors import unknown_name
+from inakit.topo.errors import InputError, unknown_name
 
 AUTO = "auto"
 OTHERS = {
@@ -54,6 +57,19 @@ WORLDS: dict[str, Callable[..., World]] = {
 def is_virtual(name: str) -> bool:
     """Whether the name selects virtual time on this machine."""
     return (worlds_here()[0] if name == AUTO else name) == VirtualWorld.name
+
+
+def program_of(name: str) -> DataPlaneProgram:
+    """The data-plane program of this name, or a variant of `ina` in a file: P4 source, which is compiled, or BMv2 JSON.
+
+    A variant keeps the tables, registers and counters of `ina`, whose entries it gets.
+    """
+    path = Path(name)
+    if path.suffix not in (".p4", ".json"):
+        return find_program(name)
+    if not path.is_file():
+        raise InputError(f"--program {name}: there is no such file; the kit's own program is p4/ina.p4")
+    return replace(INA, name=path.stem, path=compiled(path))
 
 
 def find_world(name: str, program: DataPlaneProgram = INA) -> World:

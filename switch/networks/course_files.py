@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 from inakit.switch.networks import p4app, tutorials
 from inakit.switch.networks.network_plan import NetworkPlan, with_interfaces
-from inakit.switch.program.bmv2_json import COMPILER
-from inakit.topo.errors import InputError, MachineError
+from inakit.topo.errors import InputError
 from inakit.topo.files.reader import FileKind, read_file
 
 NETWORK = FileKind("network file", max_bytes=16 << 20)
@@ -47,20 +44,3 @@ def check_names(path: Path, plan: NetworkPlan) -> None:
         if (end.node, end.port) in used:
             raise InputError(f"{path}: two links end at port {end.port} of '{end.node}'")
         used.add((end.node, end.port))
-
-
-def compiled(program: Path, scratch: Path) -> Path:
-    """The BMv2 JSON of a program: the given file, or the output of p4c in the folder `scratch`."""
-    if program.suffix == ".json":
-        return program
-    if shutil.which(COMPILER) is None:
-        raise MachineError(
-            f"{program} is P4 source, and {COMPILER} is not installed: compile it elsewhere, and use --program"
-        )
-    result = scratch / f"{program.stem}.json"
-    done = subprocess.run(
-        [COMPILER, "--std", "p4-16", "-o", str(result), str(program)], check=False, capture_output=True, text=True
-    )
-    if done.returncode != 0:
-        raise InputError(f"{program}: {COMPILER} refuses it:\n{done.stderr.strip()}")
-    return result

@@ -10,8 +10,8 @@ from pathlib import Path
 from random import randbytes
 from typing import TYPE_CHECKING, Any
 
-from inakit.switch.networks.course_files import compiled
 from inakit.switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedSwitch
+from inakit.switch.program.p4_source import compiled
 from inakit.topo.errors import InputError, MachineError
 from inakit.topo.live.ledger import Ledger, clean_dead_runs, interface_names
 from inakit.topo.live.needs import check_machine, check_programs
@@ -90,7 +90,7 @@ class RunningNetwork:
         for planned in self.plan.switches:
             if planned.program is None:
                 raise InputError(f"switch '{planned.name}' has no compiled program yet: compile it, or give --program")
-            programs[planned.name] = compiled(planned.program, scratch)
+            programs[planned.name] = compiled(planned.program)
         for name in root_interfaces(self.plan):
             ledger.record("interface", name)
         self.net = Mininet(controller=None, build=False)

@@ -684,9 +684,7 @@ def read_extras(document: Json) -> Iterable[Unknown]:
 
 
 COMPILER = "p4c-bm2-ss"
-WHERE_FROM = (
-    f"{COMPILER} is not installed here: it is in the virtual machine (`vagrant up`) and in p4lang's package p4lang-p4c"
-)
+WHERE_FROM = f"{COMPILER} is not installed here: `inakit p4c --install-help` has the ways to get it"
 
 
 def check_sources(program: Path) -> None:

@@ -24,8 +24,7 @@ from inakit.experiments.bench.switch_rates import lacking, print_findings, run_b
 from inakit.experiments.bench.virtual_time import K, bench_virtual, datacentre, hops_table, parts_table
 from inakit.experiments.cli.options import RESULTS, Program, Results, one_world, some_policies, some_worlds, split_names
 from inakit.experiments.run.console import Screen, working
-from inakit.experiments.worlds.registry import AUTO, find_world, print_choice
-from inakit.planner.install.ina_program import find_program
+from inakit.experiments.worlds.registry import AUTO, find_world, print_choice, program_of
 from inakit.topo.errors import InputError
 
 OfPlanners = Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; needs no root")]
@@ -133,7 +132,7 @@ def exactness(
     program: Program = "ina",
 ) -> None:
     """Test whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults."""
-    names, chosen_program, console = split_names(switch) or ("virtual",), find_program(program), Screen()
+    names, chosen_program, console = split_names(switch) or ("virtual",), program_of(program), Screen()
     worlds = chosen_worlds(names)
     for policy in split_names(policies):
         chosen_program.check_policy(policy, f"--policies {policies}")

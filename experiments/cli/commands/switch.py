@@ -14,6 +14,7 @@ from rich.progress import Progress
 from inakit.experiments.run.console import Screen
 from inakit.switch.networks.course_files import read_network
 from inakit.switch.networks.running_network import Doors, RunningNetwork, check_mininet
+from inakit.switch.program.p4_source import compiled
 from inakit.switch.server.serve import make_shim
 from inakit.switch.testing.pcaps import IN_REAL_TIME, parse_pcap
 from inakit.switch.testing.pcaps import replay as replayed_by
@@ -24,7 +25,7 @@ from inakit.switch.testing.target_comparison import WAYS_OUT, Comparison, Outcom
 from inakit.switch.testing.target_comparison import compare as compared
 from inakit.topo.errors import InputError
 
-Program = Annotated[Path, typer.Argument(help="a P4 program as BMv2 JSON, which p4c-bm2-ss writes")]
+Program = Annotated[Path, typer.Argument(help="a P4 program: P4 source, which p4c compiles, or BMv2 JSON")]
 Target = Annotated[str, typer.Option(help="fast (in this process, without root), kernel or bmv2 (both need root)")]
 
 FAILED = 1
@@ -59,7 +60,7 @@ def compare(
     The program's parser accepts the packets. Exit code 1: DIFFERENT; 4: undecided, because packets were LOST or one
     target is UNSTEADY (clocks, random numbers).
     """
-    names = tuple(name.strip() for name in targets.split(","))
+    program, names = compiled(program), tuple(name.strip() for name in targets.split(","))
     if len(names) != 2:
         raise InputError(f"--targets {targets}: expected two, such as fast,bmv2")
     shown = Screen(stderr=True)
@@ -96,7 +97,7 @@ def parse_limit(text: str) -> tuple[str, int]:
 def ptf(
     tests: Annotated[Path, typer.Argument(help="a folder of PTF's tests")],
     more: Annotated[list[str] | None, typer.Argument(help="arguments for PTF: names of tests, -t PARAMETERS")] = None,
-    program: Annotated[Path | None, typer.Option(help="a P4 program as BMv2 JSON, if no test loads one")] = None,
+    program: Annotated[Path | None, typer.Option(help="a P4 program or its BMv2 JSON, if no test loads one")] = None,
     commands: Annotated[
         Path | None,
         typer.Option(help="a file of simple_switch_CLI commands, or an s1-runtime.json, to load at the start"),
@@ -110,7 +111,8 @@ def ptf(
     kernel: Annotated[bool, typer.Option("--kernel", help="run the program in the kernel; needs root")] = False,
 ) -> None:
     """Run PTF's tests against a switch in PTF's own process, or in the kernel, without veths (exit code: PTF's)."""
-    program_file, commands_file = (None if path is None else str(path.resolve()) for path in (program, commands))
+    given = program and compiled(program), commands
+    program_file, commands_file = (None if path is None else str(path.resolve()) for path in given)
     options = PtfOptions(program_file, commands_file, tuple(range(ports)), cpu_port, grpc, thrift_port, kernel)
     raise typer.Exit(run_ptf(tests, options, more or ()))
 
@@ -130,7 +132,7 @@ def replay(
         raise InputError(f"--in {' --in '.join(given)}: one file per port; join those of one port with mergecap")
     if target in IN_REAL_TIME:
         say(f"--target {target} runs in real time: the gaps between the packets of the files are not kept")
-    replayed = replayed_by(program, commands, pcaps, output, target, skipped=say)
+    replayed = replayed_by(compiled(program), commands, pcaps, output, target, skipped=say)
     console = Screen(highlight=False)
     for port in sorted({*replayed.arrived, *replayed.left}):
         console.print(f"port {port:3}: {replayed.arrived[port]:8,} arrived, {replayed.left[port]:8,} left")
@@ -194,7 +196,7 @@ def stf(
     """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""
     if trace and target != "fast":
         raise InputError(f"--trace with --target {target}: only the embedded switch in this process keeps a trace")
-    result = play(program, read_script(test), "traced" if trace else target)
+    result = play(compiled(program), read_script(test), "traced" if trace else target)
     console = Screen(soft_wrap=True, highlight=False, markup=False)
     for line in (*result.shown, *result.reasons):
         console.print(line)

@@ -19,10 +19,10 @@ from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.formats import FORMATS, README, csv_text, without_commands
 from inakit.experiments.labs.grading.graded_switch import SANDBOX
 from inakit.experiments.labs.grading.lab import Finding, Grade, Graded, Item, Lab, WrongError
-from inakit.experiments.labs.grading.p4c import find_compiler
 from inakit.experiments.labs.grading.submission import read_submission, submissions_in
 from inakit.experiments.labs.sandbox.process import EndedError, wall_limit
 from inakit.experiments.sweeps.trial import code_version, key_of, told_in_a_line
+from inakit.switch.program.p4_source import find_compiler
 from inakit.topo.errors import InputError, MachineError, RunError, UnsupportedError, writing
 from inakit.topo.live.signals import interrupts_held
 

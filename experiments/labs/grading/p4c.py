@@ -1,92 +1,39 @@
-"""P4 compiled to BMv2 JSON by the p4c of this machine: installed, as Docker's image, or in the kit's virtual machine.
+"""Submitted P4 compiled to BMv2 JSON by the p4c of this machine.
 
 An installed p4c runs in a sandbox: it reads its own files and a copy of the source, and has limits of time and memory.
 """
 
 from __future__ import annotations
 
-import platform
 import re
-import shutil
-import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.process import LIBRARIES, EndedError, run_confined
-from inakit.experiments.labs.sandbox.untrusted import printable
-from inakit.topo.errors import InputError, MachineError
+from inakit.experiments.labs.sandbox.untrusted import lines_printable
+from inakit.switch.program.p4_source import (
+    BINARY,
+    IMAGE,
+    IMAGE_RUNNERS,
+    OPTIONS,
+    Compiler,
+    errors_of,
+    kept,
+    needed_compiler,
+    run_elsewhere,
+    run_in_machine,
+    version_of,
+)
+from inakit.topo.errors import InputError
+from inakit.topo.files.reader import write_whole
 
-BINARY, IMAGE = "p4c-bm2-ss", "p4lang/p4c"
-OPTIONS = ("--std", "p4-16")
 MOST_JSON = 16 * MIB
-MOST_LINES, MOST_LETTERS = 12, 300
 COMPILE_S = 10
-ELSEWHERE_S = 60
+OTHERWISE = "hand in its JSON"
 ALLOWED = re.compile(r'^\s*#\s*include\s*(<(core|v1model)\.p4>|"(?P<own>[\w.-]+)")\s*(//.*)?$')
 DIRECTIVE = re.compile(r"^\s*(#|%:|\?\?=)\s*(include|import|embed|pragma\s+GCC)")
-SOURCES = "https://download.opensuse.org/repositories/home:/p4lang"
-PACKAGES = {"debian 11": "Debian_11"} | {f"ubuntu {each}": f"xUbuntu_{each}" for each in ("20.04", "22.04")}
-"""The systems for which p4lang is known to have packages (x86-64), and the folder of each."""
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """A p4c: `kind` is its kind of installation; `command` is the beginning of its command line."""
-
-    kind: str
-    command: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {' '.join(self.command)}"
-
-
-def find_compiler() -> Compiler | None:
-    """The first p4c of this machine: installed, as Docker's image, or in the kit's virtual machine while that runs."""
-    if (path := shutil.which(BINARY)) is not None:
-        return Compiler("installed", (path,))
-    if shutil.which("docker") is not None and succeeds(["docker", "image", "inspect", IMAGE]):
-        options = ("--rm", "--network=none", "--memory=1g", "--pids-limit=64", "--cap-drop=ALL")
-        return Compiler("docker", ("docker", "run", *options))
-    if shutil.which("vagrant") is not None and succeeds(["vagrant", "ssh", "-c", f"command -v {BINARY}"]):
-        return Compiler("virtual machine", ("vagrant", "ssh", "-c"))
-    return None
-
-
-def succeeds(command: Sequence[str]) -> bool:
-    """Whether a command succeeds within its time limit."""
-    try:
-        return subprocess.run(command, capture_output=True, check=False, timeout=20).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-
-
-def needed_compiler() -> Compiler:
-    """The p4c of this machine; `MachineError` says how to get one on this system."""
-    found = find_compiler()
-    if found is not None:
-        return found
-    raise MachineError(
-        f"p4c is not installed, and P4 is compiled with it: {'; or '.join(ways_to_p4c())}; or hand in its JSON"
-    )
-
-
-def ways_to_p4c() -> list[str]:
-    """The ways to get p4c on this system: p4lang's packages where they exist for it, Docker, the virtual machine."""
-    ways = [f"with Docker: docker pull {IMAGE}", "in the kit's folder: vagrant up"]
-    try:
-        lines = [line.partition("=") for line in Path("/etc/os-release").read_text().splitlines()]
-    except OSError:
-        lines = []
-    about = {key: value.strip("\"'") for key, _, value in lines}
-    source = PACKAGES.get(f"{about.get('ID')} {about.get('VERSION_ID')}")
-    if source is not None and platform.machine() == "x86_64":
-        ways.insert(
-            0, f"add the package source {SOURCES}/{source}/ (p4c's README has the commands), apt install p4lang-p4c"
-        )
-    return ways
 
 
 def compile_p4(sources: Mapping[str, str], main: str, compiler: Compiler | None = None) -> str:
@@ -95,7 +42,13 @@ def compile_p4(sources: Mapping[str, str], main: str, compiler: Compiler | None 
     Raises `InputError` with p4c's errors and their lines, `MachineError` without p4c.
     """
     check_includes(sources)
-    compiler = compiler or needed_compiler()
+    compiler = compiler or needed_compiler(main, OTHERWISE)
+    key = [version_of(compiler), main, *(part for item in sorted(sources.items()) for part in item)]
+    return kept(repr(key), lambda result: compile_anew(sources, main, compiler, result)).read_text()
+
+
+def compile_anew(sources: Mapping[str, str], main: str, compiler: Compiler, kept_as: Path) -> None:
+    """Compile as `compile_p4` does, to the file `kept_as`."""
     with tempfile.TemporaryDirectory(prefix="inakit-p4c-") as folder:
         scratch = Path(folder)
         for name, text in sources.items():
@@ -103,10 +56,10 @@ def compile_p4(sources: Mapping[str, str], main: str, compiler: Compiler | None 
         code, said = run_compiler(compiler, scratch, main)
         result = scratch / "out.json"
         if code != 0 or not result.is_file():
-            raise InputError(f"{main} does not compile:\n{errors_of(said, scratch)}")
+            raise InputError(f"{main} does not compile:\n{lines_printable(errors_of(said, scratch))}")
         if result.stat().st_size > MOST_JSON:
             raise InputError(f"{main}: the compiled program has more than {MOST_JSON // MIB} MiB")
-        return result.read_text()
+        write_whole(kept_as, result.read_text())
 
 
 def check_includes(sources: Mapping[str, str]) -> None:
@@ -125,25 +78,13 @@ def run_compiler(compiler: Compiler, folder: Path, main: str) -> tuple[int, str]
     """Run p4c on a file in a folder; return its exit code and its messages."""
     if compiler.kind == "installed":
         return run_installed(compiler, folder, main)
-    if compiler.kind == "docker":
+    if compiler.kind in IMAGE_RUNNERS:
         inner = [BINARY, *OPTIONS, "-o", "out.json", main]
         command = [*compiler.command, "-v", f"{folder}:/work", "-w", "/work", IMAGE, *inner]
         return run_elsewhere(command)[::2]
-    inner_text = f"cat > /tmp/inakit.p4 && {BINARY} {' '.join(OPTIONS)} -o /dev/stdout /tmp/inakit.p4"
-    code, written, said = run_elsewhere([*compiler.command, inner_text], (folder / main).read_text())
+    code, written, said = run_in_machine(compiler, (folder / main).read_text())
     (folder / "out.json").write_text(written)
     return code, said
-
-
-def run_elsewhere(command: Sequence[str], text: str = "") -> tuple[int, str, str]:
-    """Run a command of Docker or Vagrant on a text; return its exit code, output and messages."""
-    try:
-        done = subprocess.run(
-            command, input=text, capture_output=True, text=True, errors="replace", check=False, timeout=ELSEWHERE_S
-        )
-    except subprocess.TimeoutExpired:
-        raise InputError(f"the program does not compile: p4c took longer than {ELSEWHERE_S} s") from None
-    return done.returncode, done.stdout, done.stderr
 
 
 def run_installed(compiler: Compiler, folder: Path, main: str) -> tuple[int, str]:
@@ -159,15 +100,3 @@ def run_installed(compiler: Compiler, folder: Path, main: str) -> tuple[int, str
         return run_confined([str(binary), *OPTIONS, "-o", "out.json", main], limits, folder)
     except EndedError as ended:
         raise InputError(f"{main} does not compile: p4c was stopped, {ended}") from None
-
-
-def errors_of(said: str, folder: Path) -> str:
-    """The first errors of p4c, with file names without folders, and without warnings about its own libraries."""
-    wanted = [
-        line
-        for line in said.splitlines()
-        if line.strip() and not line.startswith("GC Warning") and "--Werror=overlimit" not in line
-    ]
-    lines = [printable(line.replace(f"{folder}/", "")[:MOST_LETTERS]) for line in wanted]
-    more = f"\n... and {len(lines) - MOST_LINES} lines more" if len(lines) > MOST_LINES else ""
-    return "\n".join(lines[:MOST_LINES]) + more if lines else "p4c failed without a message"

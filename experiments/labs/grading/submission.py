@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from inakit.experiments.labs.grading.p4c import compile_p4, find_compiler, needed_compiler
+from inakit.experiments.labs.grading.p4c import OTHERWISE, compile_p4
 from inakit.experiments.labs.sandbox.untrusted import printable
+from inakit.switch.program.p4_source import find_compiler, needed_compiler
 from inakit.topo.errors import InputError
 
 MOST_BYTES = 4 << 20
@@ -199,7 +200,7 @@ def compiled_program(submission: Submission, stem: str) -> tuple[str, str]:
         compiler = find_compiler()
         if compiler is None and made in submission.texts:
             return submission.texts[made], f"p4c is not installed here: {made} was graded, not {source}"
-        return compile_p4(submission.sources, source, compiler or needed_compiler()), ""
+        return compile_p4(submission.sources, source, compiler or needed_compiler(source, OTHERWISE)), ""
     if made in submission.texts:
         return submission.texts[made], f"{made} was graded, without its P4"
     raise InputError(

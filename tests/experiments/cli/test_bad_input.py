@@ -156,13 +156,13 @@ exactness --switch nope | unknown switch 'nope'
 dump leaf1 --run zzzz | network
 top --interval nan | interval nan: at least
 capture leaf1 3 --output x.pcap --run zzzz | network
-switch stf x.p4 test.stf | the compiled program, x.json: run `p4c-bm2-ss --std p4-16 -o x.json x.p4`
+switch stf x.p4 test.stf | x.p4
 switch stf broken.json test.stf | broken.json: not JSON line 1: Expecting value
 switch stf empty.json test.stf | empty.json: empty; the JSON that p4c-bm2-ss writes is expected
 switch stf folder test.stf | folder: is a directory
-switch compare x.p4 --targets fast,interpreted | x.p4 is P4 source
+switch compare x.p4 --targets fast,interpreted | x.p4
 switch compare broken.json --targets fast | --targets fast: expected two
-switch replay x.p4 --in 1:bytes.yml --out out | x.p4 is P4 source
+switch replay x.p4 --in 1:bytes.yml --out out | x.p4
 switch replay x.p4 --in x --out out | --in x: expected PORT:FILE.pcap
 """
 """A command line, and what its one line of error must say."""

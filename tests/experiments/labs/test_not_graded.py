@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from inakit.experiments.labs.grading import p4c
 from inakit.experiments.labs.grading.formats import text_of, told_once
 from inakit.experiments.labs.grading.grade import Request, grade
 from inakit.experiments.labs.grading.lab import Grade
 from inakit.experiments.labs.grading.submission import submissions_in
 from inakit.experiments.labs.grading.teacher import program_in, read_archive
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
+from inakit.switch.program import p4_source
 from inakit.topo.errors import InputError, MachineError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
@@ -208,9 +208,9 @@ def test_labs_without_p4_need_no_p4c(lab: str, item: str, tmp_path: Path) -> Non
 
 
 def test_a_p4c_elsewhere_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(p4c, "ELSEWHERE_S", 0.05)
+    monkeypatch.setattr(p4_source, "ELSEWHERE_S", 0.05)
     with pytest.raises(InputError, match=r"does not compile: p4c took longer than 0\.05 s"):
-        p4c.run_elsewhere(["sleep", "5"])
+        p4_source.run_elsewhere(["sleep", "5"])
 
 
 # -- a class

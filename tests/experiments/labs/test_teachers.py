@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import re
 import subprocess
 import zipfile
@@ -12,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from inakit.experiments.labs.grading import grade as grading
-from inakit.experiments.labs.grading import p4c
 from inakit.experiments.labs.grading.formats import as_classroom, as_gradescope
 from inakit.experiments.labs.grading.grade import Request, grade
 from inakit.experiments.labs.grading.handing_over import similarities, write_bundle
 from inakit.experiments.labs.grading.submission import submissions_in
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
+from inakit.switch.program import p4_source
 from inakit.topo.errors import InputError
 
 SOLUTION = TEACHER / "6-plan" / "solutions" / "planner.py"
@@ -78,7 +77,7 @@ def test_the_task_states_the_points_of_the_grader() -> None:
 def test_without_p4c_the_python_parts_are_graded_and_the_report_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (p4c, grading):
+    for module in (p4_source, grading):
         monkeypatch.setattr(module, "find_compiler", lambda: None)
     for name in ("loss.p4", "worker.py"):
         (tmp_path / name).write_text((TEACHER / "4-loss" / "solutions" / name).read_text())
@@ -87,20 +86,3 @@ def test_without_p4c_the_python_parts_are_graded_and_the_report_says_so(
     assert [points[name] for name in ("plain", "again", "answer", "stale")] == [None] * 4
     assert [points[name] for name in ("sending", "patience", "results")] == [10, 10, 10]
     assert any("without p4c" in note for note in found.notes)
-
-
-@pytest.mark.parametrize(
-    ("system", "machine", "packages"),
-    [
-        ("ID=ubuntu\nVERSION_ID='22.04'", "x86_64", True),
-        ("ID=ubuntu\nVERSION_ID='22.04'", "aarch64", False),
-        ("ID=debian\nVERSION_ID='13'", "x86_64", False),
-        ("ID=arch", "x86_64", False),
-    ],
-)
-def test_ways_to_p4c_exist_for_the_system(
-    system: str, machine: str, packages: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Path, "read_text", lambda _: system)
-    monkeypatch.setattr(platform, "machine", lambda: machine)
-    assert any("apt install" in way for way in p4c.ways_to_p4c()) == packages

@@ -47,7 +47,7 @@ def test_an_edited_source_is_named_even_for_white_space(name: str, source: str, 
     add(p4 / source, "\n")
     assert refused(p4 / "build" / f"{name}.json") == (
         f"p4/{source} has changed since p4/build/{name}.json was compiled: run `make p4`. p4c-bm2-ss is not installed "
-        "here: it is in the virtual machine (`vagrant up`) and in p4lang's package p4lang-p4c"
+        "here: `inakit p4c --install-help` has the ways to get it"
     )
 
 
