@@ -56,13 +56,19 @@ struct link {
     s64 delay_ps;
     s64 latency_ps; /* the time before a packet reaches the queue */
     u64 sent_packets, sent_bytes;
-    struct tap *near, *far;  /* of the ports at its ends; 0: no tap */
+    struct tap *near;        /* of the port at its beginning; 0: no tap */
     struct packet *untapped; /* the first of its packets that the near tap has not written */
+    u32 losses, in_burst;    /* what a loss does; whether the last packet was lost */
 
     u64 received_packets, received_bytes, dropped, lost;
-    u32 to_port;
-    u32 unused[7];
+    struct tap *far; /* of the port at its end; 0: no tap */
+    u64 draw;
+    u32 to_port, begins, ends; /* of 2^32: how probably the next packet begins a burst of losses, or ends it */
+    u32 unused;
 };
+
+/* A packet that a link loses is gone, or the link sends it again at once. */
+enum { LOSES = 1, REPEATS = 2 };
 
 struct node {
     receive_fn *receive; /* 0: its packets go to the inbox */
@@ -180,6 +186,13 @@ static void observe(struct engine *engine, u32 number, s64 given, struct packet 
         packet->hop = note_hop(engine->followed, &hop, packet->bytes, packet->length);
 }
 
+/* Whether a link loses the next packet, by Gilbert and Elliott: of a burst all packets, and none between bursts. */
+static int is_lost(struct link *link) {
+    link->draw = link->draw * 6364136223846793005u + 1442695040888963407u;
+    u32 drawn = (u32)(link->draw >> 32);
+    return link->in_burst = link->in_burst ? drawn >= link->ends : drawn < link->begins;
+}
+
 /* Whether a link takes one more packet; else it is lost, and counted. */
 static int admits(const struct engine *engine, struct link *link) {
     begin_sending(link, engine->now + link->latency_ps);
@@ -195,7 +208,11 @@ static void give(struct engine *engine, u32 number, struct packet *packet, u32 l
     s64 now = engine->now + link->latency_ps;
     packet->length = length, packet->next = 0, packet->hop = NONE, packet->passes = 0;
     packet->starts = link->free_at > now ? link->free_at : now;
-    link->free_at = packet->starts + time_to_send(link, length);
+    s64 takes = time_to_send(link, length);
+    link->free_at = packet->starts + takes;
+    if (link->losses == REPEATS)
+        for (; is_lost(link); link->lost++)
+            link->free_at += takes;
     packet->arrives = link->free_at + link->delay_ps;
     if (packet->starts > now) {
         if (!link->starting)
@@ -324,7 +341,7 @@ static void arrive(struct engine *engine, struct link *link, const struct packet
 static void deliver(struct engine *engine, u32 number) {
     struct link *link = &engine->links[number];
     struct packet *packet = engine->current = take_first(engine, number);
-    if (link->up) {
+    if (link->up && !(link->losses == LOSES && is_lost(link))) {
         engine->node = link->to_node, engine->cause = packet->hop;
         if (packet->passes)
             process(engine, packet->port, packet->passes - 1, number);

@@ -186,7 +186,8 @@ class LinkSamples:
 
 PS_PER_S = 10**12
 PS_PER_NS = 1000
-NO_LINK = 0xFFFFFFFF
+NO_LINK = LARGEST = 0xFFFFFFFF
+LOSES, REPEATS = 1, 2
 NEVER = (1 << 63) - 1
 """The time of an event that there is not."""
 
@@ -198,9 +199,10 @@ LINK = np.dtype(
         ("limit", np.uint32), ("to_node", np.uint32),
         ("rate_bps", np.uint64), ("delay_ps", np.int64), ("latency_ps", np.int64),
         ("sent_packets", np.uint64), ("sent_bytes", np.uint64),
-        ("near", np.uint64), ("far", np.uint64), ("untapped", np.uint64),
+        ("near", np.uint64), ("untapped", np.uint64), ("losses", np.uint32), ("in_burst", np.uint32),
         ("received_packets", np.uint64), ("received_bytes", np.uint64), ("dropped", np.uint64), ("lost", np.uint64),
-        ("to_port", np.uint32), ("unused", np.uint32, 7),
+        ("far", np.uint64), ("draw", np.uint64), ("to_port", np.uint32), ("begins", np.uint32), ("ends", np.uint32),
+        ("unused", np.uint32),
     ],
     align=True,
 )  # fmt: skip
@@ -361,6 +363,17 @@ class Engine:
             self.recirculations[node] = np.zeros(int(self.nodes["ports"][node]), np.uint64)
             self.nodes["recirculations"][node] = self.recirculations[node].ctypes.data
         self.recirculations[node][list(ports)] = chosen.ctypes.data
+
+    def lose(self, link: int, share: float, *, burst: float = 1.0, repeats: bool = False, draw: int = 0) -> None:
+        """Let `link` lose this share of its packets, less than 1, in bursts of `burst` packets by the mean.
+
+        This is the model of Gilbert and Elliott in which bursts lose everything; bursts that are no longer than by
+        chance make losses independent. With `repeats` the link sends a lost packet again at once, as often as it
+        takes, so that losses only cost time. `draw` begins the link's random sequence.
+        """
+        record, ends = self.links[link], min(1 / burst, 1 - share)
+        record["losses"], record["draw"] = REPEATS if repeats else LOSES, draw
+        record["begins"], record["ends"] = (int(LARGEST * each) for each in (share * ends / (1 - share), ends))
 
     def observe(self, series: Series | None = None, hops: Hops | None = None) -> None:
         """Record from now on the series of links and the hops of packets, except where None is given."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from inakit.topo.errors import writing
 from inakit.topo.fabric.circuits import INTERCONNECT, Interconnect, cables
-from inakit.topo.fabric.fabric import Fabric, Switch
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Switch
 from inakit.topo.virtual.engine import PS_PER_S, SOURCE, Engine, Recirculation
 
 End = tuple[str, int, float]
@@ -126,6 +126,13 @@ class VirtualNetwork:
         """The number of packets dropped at the recirculation port, by switch and pipeline."""
         dropped = self.engine.links["dropped"][2 * len(self.cables) :]
         return {inp: int(count) for inp, count in zip(self.loops, dropped, strict=True)}
+
+    def lose(self, links: Mapping[DirectedLink, float], *, burst: float, repeats: bool, seed: int) -> None:
+        """Let links lose these shares of their packets, as `Engine.lose`. `seed` decides which."""
+        draws = np.random.SeedSequence(seed).generate_state(len(self.link_at), np.uint64)
+        for link, number in self.link_of.items():
+            if links.get(link):
+                self.engine.lose(number, links[link], burst=burst, repeats=repeats, draw=int(draws[number]))
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Take both directions of a link down or up. Packets in flight on a link that goes down are lost."""

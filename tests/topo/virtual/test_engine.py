@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from tolerance import assert_within
 
 from inakit.topo.virtual.engine import PS_PER_S, Engine
 
@@ -154,3 +156,36 @@ def test_packets_arrive_in_order_of_times_and_links(longest_ps: int, seed: int) 
             assert arrived == [each for each in due if each[0] <= engine.now_ps]
             due = due[len(arrived) :]
         assert (due, engine.next_ps()) == ([], None)
+
+
+def lost(engine: Engine, packets: int, share: float, **more: float) -> NDArray[np.bool_]:
+    """Which of so many packets the link loses."""
+    engine.links["limit"] = 0
+    engine.lose(LINK, share, draw=7, **more)  # type: ignore[arg-type]
+    send(engine, *range(packets))
+    engine.run(PS_PER_S)
+    gone = np.ones(packets, bool)
+    gone[[number for number, _ in arrivals(engine)]] = False
+    assert engine.links[LINK]["lost"] == gone.sum()
+    return gone
+
+
+@pytest.mark.parametrize("burst", [1, 8])
+def test_a_link_loses_a_share_of_its_packets_in_bursts(engine: Engine, burst: int) -> None:
+    gone = lost(engine, 100_000, 0.04, burst=burst)
+    bursts = np.count_nonzero(np.diff(gone.astype(int), prepend=0) == 1)
+    assert_within(gone.mean(), 0.04, 0.1, "lost", "of all")
+    assert_within(gone.sum() / bursts, max(burst, 1 / 0.96), 0.1, "a burst", "packets")
+
+
+def test_a_link_that_sends_lost_packets_again_only_takes_longer(engine: Engine) -> None:
+    """Each of 100,000 packets takes 800 ns for every try; a hundredth of all tries are lost."""
+    engine.links["limit"] = 0
+    engine.lose(LINK, 0.01, repeats=True, draw=7)
+    send(engine, *range(100_000))
+    engine.run(PS_PER_S)
+    found = arrivals(engine)
+    tries = 100_000 + int(engine.links[LINK]["lost"])
+    assert [number for number, _ in found] == list(range(100_000))
+    assert found[-1][1] == 800 * tries + 50
+    assert_within(tries, 100_000 / 0.99, 0.001, "tries", "")
