@@ -18,12 +18,14 @@ from inakit.experiments.papers.common.figure_engine import Findings, Part, Rows,
 from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.run.faults_file import FaultPlan
+from inakit.experiments.run.interference import Interference
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.fault_entries import LinkFaults
 from inakit.planner.placement import QueuedJob, find_policy, place_queue
+from inakit.planner.prepared import Prepared
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.traffic.measure.verdict import VALID, Verdict
@@ -77,13 +79,10 @@ def losing(fabric: Fabric, share: float) -> FaultPlan:
     return FaultPlan(links=dict.fromkeys(fabric.capacities_bps, LinkFaults(drop=share)) if share else {})
 
 
-def measure(trial: Trial) -> Result:
-    """The rates (bit/s) and times (s) of a plan, predicted and measured."""
-    problem = NETWORKS[str(trial["network"])]()
-    prepared = plan_to_run(problem, str(trial["planner"]), 0)
+def in_virtual_time(prepared: Prepared, interferences: tuple[Interference, ...]) -> Result:
+    """Run a plan; return the rates (bit/s) and times (s), planned and measured, and the judgement of the run."""
     promised = prepared.prediction
-    faults = losing(problem.fabric, float(trial["loss"]))
-    outcome = run_plan(Run(prepared, interferences=faults.interferences), find_world("virtual"))
+    outcome = run_plan(Run(prepared, interferences=interferences), find_world("virtual"))
     return {
         "planned_bps": promised.sending_rate_bps,
         "planned_s": promised.communication_time_s,
@@ -94,6 +93,13 @@ def measure(trial: Trial) -> Result:
         "judged": outcome.verdict,
         "reasons": "; ".join(outcome.reasons),
     }
+
+
+def measure(trial: Trial) -> Result:
+    """The run of a planner's plan on a network whose links lose some packets."""
+    problem = NETWORKS[str(trial["network"])]()
+    faults = losing(problem.fabric, float(trial["loss"]))
+    return in_virtual_time(plan_to_run(problem, str(trial["planner"]), 0), faults.interferences)
 
 
 def trial_of(network: str, planner: str, loss: float) -> Trial:

@@ -139,6 +139,13 @@ def is_below(says: str, value: Point, most: float) -> Statement:
     return of_number(says, value, mean(value) <= most, f"at most {number(most)}")
 
 
+def are_below(says: str, values: Points, most: Sequence[float]) -> Statement:
+    """The statement that each value is at most its limit, with three decimals."""
+    holds = all(mean(value) <= limit for value, limit in zip(values, most, strict=True))
+    ours = ", ".join(f"{mean(value):.3f}" for value in values)
+    return Statement(says, ours, holds, f"at most {', '.join(f'{limit:g}' for limit in most)}")
+
+
 def is_above(says: str, value: Point, least: float) -> Statement:
     """The statement that a value is at least `least`."""
     return of_number(says, value, mean(value) >= least, f"at least {number(least)}")

@@ -66,6 +66,12 @@ def test_an_advantage_is_beyond_its_interval() -> None:
     assert statements.is_advantage("", estimate([0.55, 0.57]), 0.56).holds
 
 
+def test_each_value_has_a_limit_of_its_own() -> None:
+    assert statements.are_below("", [1.02, 1.15], [1.02, 1.15]).holds
+    above = statements.are_below("", [1.0204, estimate([1.1, 1.12])], [1.02, 1.15])
+    assert (above.holds, above.ours, above.paper) == (False, "1.020, 1.110", "at most 1.02, 1.15")
+
+
 def test_crossing() -> None:
     assert statements.crosses("", [1, 3], [2, 2]).holds
     assert not statements.crosses("", [1, 1.5], [2, 2]).holds
