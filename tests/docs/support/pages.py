@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGES = (
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
-    *(ROOT / folder / "README.md" for folder in ("planner", "switch", "vagrant")),
+    *(ROOT / folder / "README.md" for folder in ("containers", "planner", "switch", "vagrant")),
     *sorted((ROOT / "experiments" / "papers").glob("*.md")),
 )
 
