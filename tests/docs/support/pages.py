@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = (
@@ -15,7 +16,8 @@ PAGES = (
     *sorted((ROOT / "experiments" / "papers").glob("*.md")),
 )
 
-FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+"""A block; one in a tab is indented."""
 INDENTED = re.compile(r"(?:^    (?!\s).*\n)+", re.MULTILINE)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 COMMAND = re.compile(r"(?:[A-Z]+=\S+ )*(?:sudo )?(?:\S*\.venv/bin/)?(?:inakit|make|pytest|python) [^ ]|\.ci/")
@@ -53,7 +55,7 @@ def blocks(page: Path) -> Iterator[Block]:
     """The fenced blocks of a page."""
     text = page.read_text()
     for found in FENCED.finditer(text):
-        yield Block(page, text.count("\n", 0, found.start()) + 2, found[1], found[2])
+        yield Block(page, text.count("\n", 0, found.start()) + 2, found[2], dedent(found[3]))
 
 
 def commands(page: Path) -> list[Command]:
@@ -82,5 +84,5 @@ def commands_of(block: Block) -> Iterator[Command]:
 
 def files_of(page: Path) -> dict[str, str]:
     """The files that a page writes down, by the names in their first lines."""
-    named = ((re.match(r"(?:# |<!-- )(\S+\.\w+)(?: -->)?\n", block.text), block) for block in blocks(page))
+    named = ((re.match(r"(?:# |// |<!-- )(\S+\.\w+)(?: -->)?\n", block.text), block) for block in blocks(page))
     return {name[1]: block.text for name, block in named if name and block.language}
