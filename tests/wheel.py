@@ -98,10 +98,10 @@ def walker(command: Path, home: Path, warnings: str) -> Walker:
 def walk(inakit: Walker, home: Path) -> None:
     """Use the kit from a plan to its report, and export the students' files of the course."""
     assert f"(commit {head()[:8]}" in inakit("--version")
-    assert "optimal" in inakit("plan", "--topo", "leafspine", "--planner", PLANNERS)
+    assert "optimal" in inakit("plan", "--topo", "leafspine", "--planners", PLANNERS)
     assert "pip install 'inakit[hardware]'" in inakit("plan", "--topo", "fattree", "--output", "plan")
     assert {"plan.json", "fabric.yml", "jobs.yml", "entries"} == {path.name for path in (home / "plan").iterdir()}
-    inakit("topo", "--topo", "fattree", "--planner", "aro", "--output", "picture")
+    inakit("topo", "--topo", "fattree", "--planners", "aro", "--output", "picture")
     assert "verdict: VALID" in inakit("emulate", "--topo", "fattree", "--switch", "virtual", "--planners", "aro,atp")
     assert "report.html" in inakit("report", "results/latest")
     inakit("labs", "export", "course")

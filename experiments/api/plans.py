@@ -20,6 +20,7 @@ from inakit.planner.registry import by_name, find_method
 from inakit.switch.entries import Entries
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.files.quantities import in_words
 
 Planner = str | Method[Any] | Callable[[Problem, Options], Plan]
 """A planner's name with its options (``"soar:switches=8"``), a planner's file, a `Method`, or a planner's function."""
@@ -62,9 +63,9 @@ class PlannedRun(OfPrepared):
         """The planned figures with their units, by their names."""
         found = self.prediction
         return {
-            "sending rate": f"{found.sending_rate_bps / 1e6:.3f} Mbit/s",
-            "PS ingress": f"{found.ps_ingress_bytes / 1e3:.1f} kB",
-            "communication time": f"{found.communication_time_s * 1e3:.1f} ms",
+            "sending rate": in_words(found.sending_rate_bps, "bit/s"),
+            "PS ingress": in_words(found.ps_ingress_bytes, "bytes"),
+            "communication time": in_words(found.communication_time_s, "s"),
         }
 
     def __repr__(self) -> str:
@@ -74,14 +75,14 @@ class PlannedRun(OfPrepared):
 
     def _repr_html_(self) -> str:
         rows = [
-            [str(planned.job), str(planned.tree.number), planned.tree.root, f"{planned.rate_bps / 1e6:.3f}",
+            [str(planned.job), str(planned.tree.number), planned.tree.root, in_words(planned.rate_bps, "bit/s"),
              str(len(planned.tree.workers)),
              ", ".join(dict.fromkeys(each.switch for each in planned.tree.aggregators)) or "none"]
             for planned in self.plan.trees
         ]  # fmt: skip
         figures = "; ".join(f"{name} {text}" for name, text in self.figures.items())
         title = f"{self.name} on {self.problem.fabric.name}: {describe(self.plan.outcome)}"
-        headings = ("job", "tree", "root", "rate (Mbit/s)", "workers", "aggregators")
+        headings = ("job", "tree", "root", "rate", "workers", "aggregators")
         return table(headings, rows, title, [f"{figures}, per iteration", *self.notes])
 
 
@@ -133,7 +134,7 @@ def plan(
     >>> import inakit as ina
     >>> fabric = ina.fabric("aro-figure1")
     >>> ina.plan(fabric, ina.job(fabric), "aro")
-    <Plan aro on aro-figure1: 1 tree, 20.000 Mbit/s, 569.0 kB, 227.6 ms; optimal>
+    <Plan aro on aro-figure1: 1 tree, 20 Mbit/s, 569 kB, 227.6 ms; optimal>
     """
     return prepared(problem_of(fabric, jobs), planner, mode, headroom, seed, options)
 

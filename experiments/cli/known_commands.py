@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -19,11 +19,17 @@ FOLDER = Path(__file__).with_name("commands")
 class Command:
     """A command: `place` is its file in `commands/` and its function, joined by a colon.
 
+    `renamed`: former spellings of its options, and the present ones. A former spelling works, and its user is told.
+    `tables`: it prints tables, and takes options of how; `details`: it does, and prints some of them only if asked.
     `passes_options_on`: options that it does not know are arguments for a program that it starts.
     """
 
     place: str
+    panel: str = ""
+    renamed: Mapping[str, str] = field(default_factory=dict)
     passes_options_on: bool = False
+    tables: bool = False
+    details: bool = False
 
     @property
     def function(self) -> str:
@@ -50,48 +56,64 @@ class Group:
     """
 
     help: str
+    panel: str
     commands: Mapping[str, Command]
     alone: str | None = None
 
 
+PLAN, RUN, LOOK, P4, MACHINE, COURSE, HARDWARE = "Plan", "Run", "Look", "P4", "Machine", "Course", "Hardware"
+"""The panels in which the help shows the commands."""
+PLANNERS_OPTION = {"--planner": "--planners"}
+POLICIES_OPTION = {"--policy": "--policies"}
+OUTPUT_OPTION = {"--out": "--output"}
+JSON = "--format json"
+TRAIN_OPTIONS = PLANNERS_OPTION | POLICIES_OPTION | {"--compute-s": "--compute"}
+AGREE_OPTIONS = {"--short": "--quick", "--seconds": "--duration", "--against": "--reference"}
+BENCHES = {"--planners": "planners", "--sweeps": "studies", "--peers": "peers"}
+
 PLANNERS = Group(
     "List the planners and schedulers (also without `list`); write a starter planner.",
-    {"list": Command("planning:list_planners"), "new": Command("planning:new")},
+    PLAN,
+    {"list": Command("planning:list_planners", tables=True), "new": Command("planning:new")},
     alone="list",
 )
 LABS = Group(
     "The course: the students' files, grading a class, checking the grader.",
+    COURSE,
     {
-        "list": Command("labs:list_labs"),
+        "list": Command("labs:list_labs", tables=True),
         "export": Command("labs:export"),
-        "class": Command("labs:grade_class"),
-        "bundle": Command("labs:bundle"),
-        "similar": Command("labs:similar"),
-        "throughput": Command("labs:throughput"),
-        "leaderboard": Command("labs:leaderboard"),
+        "class": Command("labs:grade_class", renamed={"--table": "--output", "--jobs": "--processes"}),
+        "bundle": Command("labs:bundle", renamed=OUTPUT_OPTION),
+        "similar": Command("labs:similar", renamed={"--table": "--output"}, tables=True),
+        "throughput": Command("labs:throughput", renamed={"--rate": "--capacity"}, tables=True),
+        "leaderboard": Command("labs:leaderboard", renamed={"--table": "--output"}, tables=True),
         "fabric": Command("labs:fabric"),
         "compile": Command("labs:compile_lab"),
-        "mutants": Command("labs:mutants"),
+        "mutants": Command("labs:mutants", tables=True),
     },
 )
 STUDY = Group(
     "Many runs by design: one table, summaries with intervals, figures.",
-    {"new": Command("study:new"), "run": Command("study:run"), "show": Command("study:show")},
+    RUN,
+    {"new": Command("study:new"), "run": Command("study:run"), "show": Command("study:show", tables=True)},
 )
 SWITCH = Group(
     "A single switch: packet in, packet out, without a network.",
+    P4,
     {
-        "stf": Command("switch:stf"),
-        "compare": Command("switch:compare"),
+        "stf": Command("switch:stf", renamed={"--trace": "--steps"}),
+        "compare": Command("switch:compare", renamed={"--targets": "--between"}),
         "ptf": Command("switch:ptf", passes_options_on=True),
-        "replay": Command("switch:replay"),
-        "network": Command("switch:network"),
+        "replay": Command("switch:replay", renamed=OUTPUT_OPTION, tables=True),
+        "network": Command("switch:network", renamed={"--run": "--execute"}),
     },
 )
-HARDWARE = Group(
+HANDOVER = Group(
     "From emulation to hardware: fit plans to chips, hand them over, compare switches.",
+    HARDWARE,
     {
-        "fit": Command("hardware:fit"),
+        "fit": Command("hardware:fit", tables=True),
         "record": Command("hardware:record"),
         "export": Command("hardware:export"),
         "diff": Command("hardware:diff"),
@@ -99,32 +121,39 @@ HARDWARE = Group(
 )
 
 COMMANDS: Mapping[str, Command | Group] = {
-    "emulate": Command("emulate:emulate"),
-    "train": Command("emulate:train"),
-    "report": Command("report:report"),
-    "plan": Command("planning:plan"),
-    "design": Command("design:design"),
-    "validate": Command("hardware:validate"),
-    "schedule": Command("schedule:schedule"),
-    "place": Command("place:place"),
-    "topo": Command("planning:topo"),
-    "jobs": Command("planning:jobs"),
-    "check": Command("planning:check"),
-    "bench": Command("bench:bench"),
-    "exactness": Command("bench:exactness"),
-    "agree": Command("bench:agree"),
-    "grade": Command("labs:grade"),
-    "p4c": Command("p4c:p4c"),
-    "reproduce": Command("reproduce:reproduce"),
-    "dump": Command("live:dump"),
-    "calibrate": Command("calibrate:calibrate"),
-    "capture": Command("live:capture"),
-    "top": Command("live:top"),
-    "dissector": Command("live:dissector"),
-    "shim": Command("switch:shim"),
+    "plan": Command("planning:plan", PLAN, PLANNERS_OPTION, details=True),
     "planners": PLANNERS,
-    "labs": LABS,
+    "check": Command("planning:check", PLAN),
+    "jobs": Command("planning:jobs", PLAN),
+    "place": Command("place:place", PLAN, {"--by": "--placements"}, tables=True),
+    "schedule": Command(
+        "schedule:schedule", PLAN, {"--scheduler": "--schedulers", "--jobs": "--first", "--json": JSON}, tables=True
+    ),
+    "design": Command("design:design", PLAN, {"--time-limit-s": "--time-limit"}, tables=True),
+    "emulate": Command("emulate:emulate", RUN, PLANNERS_OPTION | POLICIES_OPTION, details=True),
+    "train": Command("emulate:train", RUN, TRAIN_OPTIONS, details=True),
     "study": STUDY,
+    "reproduce": Command("reproduce:reproduce", RUN, tables=True),
+    "report": Command("report:report", LOOK),
+    "topo": Command("planning:topo", LOOK, PLANNERS_OPTION),
+    "top": Command("live:top", LOOK),
+    "dump": Command("live:dump", LOOK, {"--json": JSON}, tables=True),
+    "capture": Command("live:capture", LOOK, {"--seconds": "--duration"}),
+    "dissector": Command("live:dissector", LOOK),
+    "p4c": Command("p4c:p4c", P4, OUTPUT_OPTION),
     "switch": SWITCH,
-    "hardware": HARDWARE,
+    "shim": Command("switch:shim", P4),
+    "calibrate": Command("calibrate:calibrate", MACHINE, PLANNERS_OPTION, tables=True),
+    "bench": Command("bench:bench", MACHINE, BENCHES, tables=True),
+    "exactness": Command("bench:exactness", MACHINE, POLICIES_OPTION, tables=True),
+    "agree": Command(
+        "bench:agree",
+        MACHINE,
+        {"--short": "--quick", "--seconds": "--duration", "--against": "--reference"},
+        tables=True,
+    ),
+    "labs": LABS,
+    "grade": Command("labs:grade", COURSE),
+    "validate": Command("hardware:validate", HARDWARE, tables=True),
+    "hardware": HANDOVER,
 }

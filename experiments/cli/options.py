@@ -10,18 +10,22 @@ If a value can also be a file, the shell completes files when no name fits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
+from inakit.experiments.run.console import FORMATS, Printing, printing
 from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, parse_scale
 from inakit.planner.core.method import AFTERWARDS
 from inakit.planner.core.slot_policies import POLICIES
 from inakit.planner.install.ina_program import INA
+from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.files.fabric_records import PROFILES
+from inakit.topo.files.quantities import DURATION, lasting
 from inakit.traffic.measure.verdict import VALID
 
 
@@ -49,6 +53,25 @@ def one_figure(ctx: typer.Context, incomplete: str) -> list[str]:
     """The completion of a figure of the preceding paper."""
     papers = import_module("inakit.experiments.papers.common.figure_registry").FIGURES
     return [name for name in papers.get(ctx.params.get("paper"), ()) if name.startswith(incomplete)]
+
+
+def output_option(what: str) -> Any:
+    """The option of the file or folder that a command writes."""
+    return typer.Option("--output", "-o", help=what)
+
+
+def time_option(what: str, *, above_0: bool = False) -> Any:
+    """An option of a time: seconds, or a number with a unit such as 250ms."""
+
+    def parse(param: typer.CallbackParam, value: str | float | None) -> float | None:
+        try:
+            if value is None or (seconds := lasting(value)) > 0 or not above_0:
+                return None if value is None else seconds
+            raise ValueError(f"expected {DURATION}, above 0")
+        except ValueError as error:
+            raise InputError(f"{param.opts[0]} {value}: {error}") from None
+
+    return typer.Option(help=what, parser=lambda value: value, callback=parse, metavar="TIME")
 
 
 def names_of(sources: Iterable[str]) -> Iterator[str]:
@@ -112,6 +135,13 @@ Headroom = Annotated[
     ),
 ]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
+Policies = Annotated[
+    str,
+    typer.Option(
+        help="slot policies, separated by commas: " + ", ".join(POLICIES) + "; default: the planner's, or all",
+        autocompletion=some_policies,
+    ),
+]
 Network = Annotated[str | None, typer.Option("--run", help="the four-letter id of the network, if several are running")]
 PlanFolder = Annotated[
     Path, typer.Argument(help="the folder of a plan, which `inakit plan --output` writes", show_default=False)
@@ -123,13 +153,60 @@ Ina = Annotated[
     typer.Option(help="switches that aggregate: names (leaf1,spine1), or a share (0.2; 0.2+ps includes the PSs' ToRs)"),
 ]
 
+Quick = Annotated[bool, typer.Option("--quick", help="fewer and shorter runs")]
+Processes = Annotated[int | None, typer.Option(min=1, help="runs at once; default: one per processor")]
+
 RESULTS = Path("results")
+
+
+def one_format(text: str) -> str:
+    if text not in FORMATS:
+        raise unknown_name("format", text, FORMATS)
+    return text
+
+
+@dataclass(frozen=True)
+class PrintOptions:
+    """Options of every command that prints tables."""
+
+    panel: ClassVar[str] = "Output"
+    format: Annotated[
+        str,
+        typer.Option(
+            help="of the tables: " + ", ".join(FORMATS) + "; all else is then printed to standard error",
+            callback=one_format,
+            autocompletion=one_of(*FORMATS),
+        ),
+    ] = FORMATS[0]
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="print the tables, and neither notes nor progress")] = (
+        False
+    )
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """A context in which tables are printed so."""
+        how = Printing(**asdict(self))
+        with printing(how):
+            try:
+                yield
+            except typer.Exit:
+                how.end()
+                raise
+            how.end()
+
+
+@dataclass(frozen=True)
+class DetailOptions(PrintOptions):
+    """Options of a command that prints some of its tables only if asked."""
+
+    details: Annotated[bool, typer.Option("--details", help="print all tables, not the summary alone")] = False
 
 
 @dataclass(frozen=True)
 class ShapeOptions:
     """Options that choose the fabric and its size."""
 
+    panel: ClassVar[str] = "Fabric"
     topo: Annotated[
         str,
         typer.Option(
@@ -180,6 +257,7 @@ class FabricOptions(ShapeOptions):
 class TaskOptions:
     """Options for the workers and parameter servers of the single job."""
 
+    panel: ClassVar[str] = "Job"
     workers: Annotated[
         int | None, typer.Option(help="workers of the single job; default: all other hosts, at most 16")
     ] = None
@@ -225,14 +303,9 @@ class SizedJobsOptions(JobsOptions, GradientOptions):
 class RunOptions:
     """Options that say how plans run on a network."""
 
+    panel: ClassVar[str] = "Run"
     switch: Switch = "auto"
-    policy: Annotated[
-        str,
-        typer.Option(
-            help="slot policies, separated by commas: " + ", ".join(POLICIES) + "; default: the planner's",
-            autocompletion=some_policies,
-        ),
-    ] = ""
+    policies: Policies = ""
     faults: Annotated[Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")] = (
         None
     )
@@ -247,17 +320,13 @@ class RunOptions:
     @property
     def of_emulation(self) -> dict[str, Any]:
         """The options that an `Emulation` takes unchanged."""
-        names = ("policies", "headroom", "keep_going", "program")
-        return {name: getattr(self, name) for name in names}
+        names = ("headroom", "keep_going", "program")
+        return {"policies": split_names(self.policies), **{name: getattr(self, name) for name in names}}
 
     @property
     def chosen_program(self) -> str:
         """The data-plane program if it is not the default, else an empty text."""
         return "" if self.program == INA.name else self.program
-
-    @property
-    def policies(self) -> tuple[str, ...]:
-        return split_names(self.policy)
 
 
 def split_names(text: str) -> tuple[str, ...]:

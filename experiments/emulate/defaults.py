@@ -18,6 +18,7 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.planner.prepared import Prepared
 from inakit.switch.targets import TARGETS
 from inakit.topo.fabric.variations import with_scale
+from inakit.topo.files.quantities import in_words
 
 LEAST_FRAGMENTS = 20
 """The minimum fragments of a shortened gradient: with fewer, latency instead of the rate determines the time."""
@@ -49,7 +50,7 @@ def choose_rates(
     """
     found = fit(plans, world, console, panel=panel)
     beside = beside_bmv2(problem, plans, console, panel=panel) if (switch, world.name) == (AUTO, "bmv2") else ""
-    line = f"links of {rate_words(found.link_bps)}, which {world.name} carries on this machine{beside}"
+    line = f"links of {in_words(found.link_bps, 'bit/s')}, which {world.name} carries on this machine{beside}"
     console.print(line, highlight=False, soft_wrap=True)
     return found.scale
 
@@ -59,15 +60,7 @@ def beside_bmv2(problem: Problem, plans: Mapping[str, Prepared], console: Consol
     if TARGETS["fast"].missing() is not None:
         return f"; fast cannot run ({TARGETS['fast'].missing()})"
     rate = kept_rate(problem, "fast") or fit(plans, EmulatedWorld("fast"), console, panel=panel).link_bps
-    return f"; --switch fast carries {rate_words(rate)}"
-
-
-def rate_words(rate_bps: float) -> str:
-    """A rate with its unit, such as "20 Mbit/s" for 20e6."""
-    for unit, factor in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
-        if rate_bps >= factor:
-            return f"{rate_bps / factor:.4g} {unit}"
-    return f"{rate_bps:.4g} bit/s"
+    return f"; --switch fast carries {in_words(rate, 'bit/s')}"
 
 
 def problem_at(problem: Problem, scale: float, *, gradients: bool) -> Problem:
@@ -99,5 +92,5 @@ def rate_to_try(problem: Problem, scale: float, share: float) -> str:
     """Advice for a run at `scale` that did only `share` of its planned work."""
     lower = rounded_down(max(share, 0.01) * TO_SPARE)
     fastest = fastest_bps(problem) * lower
-    tried = f"try links of {rate_words(fastest)} (--scale {lower * scale:.2g})"
+    tried = f"try links of {in_words(fastest, 'bit/s')} (--scale {lower * scale:.2g})"
     return f"{tried}, or omit the rates: inakit then chooses rates that this machine carries"

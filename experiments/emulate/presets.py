@@ -121,7 +121,7 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
     scale = settled_first.scale / first.scale
     records: dict[str, RunRecord] = {}
     for model, emulation in emulations.items():
-        console.rule(f"{preset.source}: {model}")
+        console.print(f"\n{preset.source}: {model}", style="bold", highlight=False)
         scaled = emulation.at(scale)
         own = {name: replace(prepared, problem=scaled.problem) for name, prepared in plans.items()}
         records[model] = run(scaled, console, own)

@@ -309,7 +309,7 @@ def slow_computing(measured: Measured, compute_s: float) -> Iterator[str]:
     pauses = [i.started_s - end for i, end in zip(measured.iterations[1:], ends, strict=False)]
     longest = max(pauses, default=0.0)
     if compute_s and longest > compute_s + TICKS_S:
-        yield f"computing took up to {longest:.3f} s, but {compute_s:.3f} s are planned: choose a longer --compute-s"
+        yield f"computing took up to {longest:.3f} s, but {compute_s:.3f} s are planned: choose a longer --compute"
 
 
 def training_figures(curve: Curve, history: History, alone: References) -> Training:

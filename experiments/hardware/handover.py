@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from rich.console import Console
 
-from inakit.experiments.inspect.dump import call, group_line, key_texts, short
+from inakit.experiments.inspect.dump import call, copies, key_texts, short
 from inakit.planner.core.files import FILE, to_json
 from inakit.planner.core.plan import ROOT_LABEL, Plan, fragment_ranges
 from inakit.planner.core.problem import Problem
@@ -386,4 +386,4 @@ def content_of(program: Program, part: Part) -> str:
     """The content of a part: an entry's action, or the ports of a group."""
     if isinstance(part, TableEntry):
         return call(program.table(part.table), part)
-    return group_line(part).partition(" -> ")[2]
+    return copies(part)

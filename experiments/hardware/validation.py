@@ -26,7 +26,6 @@ from pydantic import TypeAdapter
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.hardware.failures import (
     AS_BEFORE,
     FABRIC,
@@ -71,6 +70,7 @@ from inakit.planner.registry import find_own
 from inakit.topo.errors import InakitError, MachineError, RunError, as_root, writing
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.variations import with_scale
+from inakit.topo.files.quantities import in_words
 from inakit.topo.files.reader import write_whole
 from inakit.traffic.measure.verdict import VALID
 
@@ -184,7 +184,8 @@ def rate_reasons(margins: Margins, rates_bps: Mapping[int, float], when: str) ->
     least = margins.least_rate or 0.0
     for number, rate in rates_bps.items():
         if rate < least * (1 - ROUNDING):
-            yield f"{when}: job {number} sends at {rate_words(rate)}, at least {rate_words(least)} is required"
+            found, needed = in_words(rate, "bit/s"), in_words(least, "bit/s")
+            yield f"{when}: job {number} sends at {found}, at least {needed} is required"
 
 
 def load_reasons(fabric: Fabric, prediction: Prediction, free: float) -> Iterator[str]:
@@ -205,8 +206,8 @@ def run_reasons(row: Mapping[str, Any], where: str, within: float) -> Iterator[s
     for number, planned in row["planned_bps"].items():
         measured = row["measured_bps"][number]
         if abs(measured - planned) > within * planned:
-            off = f"{measured / planned - 1:+.1%}"
-            yield f"{where}: job {number} sends at {rate_words(measured)}, {off} of the plan (within {within:.0%})"
+            off = f"{in_words(measured, 'bit/s')}, {measured / planned - 1:+.1%}"
+            yield f"{where}: job {number} sends at {off} of the plan (within {within:.0%})"
 
 
 def failure_reasons(site: Site, before_bps: Mapping[int, float], found: Weathered) -> Iterator[str]:
@@ -688,7 +689,7 @@ def worst_table(result: PlannerResult) -> Table:
         told = (
             ("", "", "")
             if least is None
-            else (str(least), f"{shares[least]:.0%}", rate_words(each.rates_bps.get(least, 0)))
+            else (str(least), f"{shares[least]:.0%}", in_words(each.rates_bps.get(least, 0), "bit/s"))
         )
         table.add_row(f"{each.failure.kind} {each.failure.name}", each.state, ", ".join(map(str, each.lost)), *told)
     return table

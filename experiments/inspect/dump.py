@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from itertools import groupby
@@ -12,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
+from inakit.experiments.run.console import Screen, listing
 from inakit.planner.install.ina_program import EVENTS, LOST, RECEIVED, REPLICATED, SENT, SLOT_BITMAP
 from inakit.switch.entries import MulticastGroup, TableEntry
 from inakit.switch.handle import program_of
@@ -131,54 +130,52 @@ LARGE = 1 << 32
 SUM = "sum"
 PORT_COUNTERS = (RECEIVED, SENT, REPLICATED, LOST)
 
-Section = tuple[str, Iterable[str]]
+Section = tuple[str, Sequence[Sequence[str]]]
+"""A title, and rows of which the first has the headings; without rows, the title says all."""
 
 
-def dump(
-    console: Console, network: RunningNetwork, switch: str, asked: Mapping[str, str | None], *, as_json: bool
-) -> None:
+def dump(console: Screen, network: RunningNetwork, switch: str, asked: Mapping[str, str | None]) -> None:
     """Show the parts of a switch that `asked` names (table, register, counter), or all. Raises `InakitError`."""
     facts = network.switch(switch)
     view, program = attach(facts)
     contents = read(view, program, Selection.of(program, **asked))
-    if as_json:
-        print(json.dumps({"network": network.id, "switch": switch} | as_document(contents), indent=1))
-        return
-    for title, lines in sections(contents, facts, shown=ROWS if asked["register"] is None else None):
-        console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
-        for line in lines:
-            console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+    console.as_json({"network": network.id, "switch": switch} | as_document(contents))
+    for title, rows in sections(contents, facts, shown=ROWS if asked["register"] is None else None):
+        console.print(listing(rows[0] if rows else (), rows[1:], title))
 
 
 def sections(contents: Contents, facts: SwitchFacts, shown: int | None) -> Iterator[Section]:
-    """Yield a title and lines for every table, for all groups, for registers of equal length, for every counter."""
+    """Yield a title and rows for every table, for all groups, for registers of equal length, for every counter."""
     for name, entries in contents.tables.items():
         what = "entry" if len(entries) == 1 else "entries"
-        yield f"table {name}: {len(entries)} {what}", table_lines(contents.program, entries)
+        yield f"table {name}: {len(entries)} {what}", table_rows(contents.program, entries)
     if contents.groups:
-        yield "multicast groups", map(group_line, contents.groups)
+        yield (
+            "multicast groups",
+            [("group", "sends to"), *((str(each.group), copies(each)) for each in contents.groups)],
+        )
     by_length = sorted(contents.registers.items(), key=lambda item: len(item[1]))
     for length, registers in groupby(by_length, key=lambda item: len(item[1])):
         yield register_section(dict(registers), length, shown)
     for name, (packets, octets) in contents.counters.items():
         element = element_name(name, facts)
         rows = [[str(packets[n]), str(octets[n]), element(int(n))] for n in np.flatnonzero(packets)]
-        yield f"counter {name}", aligned([["packets", "bytes", ""], *rows]) if rows else []
+        yield f"counter {name}", [["packets", "bytes", "element"], *rows] if rows else []
 
 
-def group_line(group: MulticastGroup) -> str:
-    """A multicast group in one line: its ports, and those that get more than one copy."""
+def copies(group: MulticastGroup) -> str:
+    """The ports of a multicast group, and those that get more than one copy."""
     more = "".join(f", port {port} as replica {replica}" for replica, port in group.more)
-    return f"{group.group} -> ports {list(group.ports)}{more}"
+    return f"ports {list(group.ports)}{more}"
 
 
-def table_lines(program: Program, entries: Sequence[TableEntry]) -> list[str]:
-    """A line per entry: its key in columns, and the action as a call."""
+def table_rows(program: Program, entries: Sequence[TableEntry]) -> list[list[str]]:
+    """A row per entry: its key in columns, and the action as a call."""
     if not entries:
         return []
     table = program.table(entries[0].table)
-    heads = [*(short(part.name) for part in table.key), ""]
-    return aligned([heads, *([*key_texts(table, entry), call(table, entry)] for entry in entries)])
+    heads = [*(short(part.name) for part in table.key), "action"]
+    return [heads, *([*key_texts(table, entry), call(table, entry)] for entry in entries)]
 
 
 def key_texts(table: Table, entry: TableEntry) -> Iterator[str]:
@@ -214,7 +211,9 @@ def register_section(registers: Mapping[str, Values], length: int, shown: int | 
         waiting = registers[SLOT_BITMAP][used] != 0
         used = np.concatenate([used[waiting], used[~waiting]])
         title += f", {np.count_nonzero(waiting)} slots hold a fragment"
-    return title, element_lines(families(registers), used, shown) if used.size else []
+    if len(used) > len(used[:shown]):
+        title += f"; here {shown}: --register NAME shows all of one register, --format json of all"
+    return title, element_rows(families(registers), used[:shown]) if used.size else []
 
 
 def families(registers: Mapping[str, Values]) -> dict[str, NDArray[Any]]:
@@ -233,20 +232,14 @@ def families(registers: Mapping[str, Values]) -> dict[str, NDArray[Any]]:
     return found
 
 
-def element_lines(columns: Mapping[str, NDArray[Any]], used: NDArray[np.int64], shown: int | None) -> list[str]:
-    """A line for each element at the indices `used`; only the first `shown` of them, or all for None.
-
-    A family of registers is shown by its first two numbers.
-    """
+def element_rows(columns: Mapping[str, NDArray[Any]], used: NDArray[np.int64]) -> list[list[str]]:
+    """A row for each element at the indices `used`. A family of registers is shown by its first two numbers."""
 
     def first_values(values: NDArray[Any]) -> str:
         return " ".join(number(int(value)) for value in values[:2]) + (" ..." if len(values) > 2 else "")
 
-    rows = [[str(index), *(first_values(values[:, index]) for values in columns.values())] for index in used[:shown]]
-    lines = aligned([["index", *columns], *rows])
-    if len(used) > len(rows):
-        lines.append(f"... and {len(used) - len(rows)} more: --register NAME shows all of one register, --json of all")
-    return lines
+    rows = [[str(index), *(first_values(values[:, index]) for values in columns.values())] for index in used]
+    return [["index", *columns], *rows]
 
 
 def element_name(counter: str, facts: SwitchFacts) -> Callable[[int], str]:
@@ -257,11 +250,3 @@ def element_name(counter: str, facts: SwitchFacts) -> Callable[[int], str]:
         peers = {port.number: f" ({port.peer})" for port in facts.ports}
         return lambda port: f"port {port}{peers.get(port, '')}"
     return str
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A line for each row. All columns are aligned to the right, except the last one."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    formats = [f"{{:>{width}}}" for width in widths[:-1]]
-    template = "  ".join([*formats, "{}"])
-    return [template.format(*row).rstrip() for row in rows]

@@ -32,9 +32,6 @@ from inakit.traffic.measure.over_time import (
     times_of,
 )
 
-TIME_UNITS = ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3))
-"""Units of time: (upper limit in seconds, unit, units per second)."""
-
 
 @dataclass(frozen=True)
 class Observed:
@@ -78,11 +75,6 @@ def observed(noted: Noted, problem: Problem, plan: Plan, ended_s: float) -> Obse
         fragments = times_of(followed, noted.links)
     workers = dict.fromkeys(worker for job in problem.jobs for worker in job.workers)
     return Observed(links, slots, fragments, every, tuple(workers))
-
-
-def time_unit(longest_s: float) -> tuple[str, float]:
-    """The unit that suits times up to `longest_s`, and the number of units per second."""
-    return next(((unit, factor) for below, unit, factor in TIME_UNITS if longest_s < below), ("s", 1.0))
 
 
 POINTS = 400

@@ -6,14 +6,14 @@ For switches with a chip profile, the plan's cost on the chip is printed too: th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.run.console import NamedTable, names
+from inakit.experiments.run.console import Amount, Detail, NamedTable, Screen, names
 from inakit.planner.core.check import check
 from inakit.planner.core.files import load_jobs, load_plan, save_entries, save_jobs, save_plan
 from inakit.planner.core.method import AFTERWARDS, Options
@@ -29,6 +29,7 @@ from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.variations import with_chip_as_wired
 from inakit.topo.files.fabric_records import GENERIC, find_chip
 from inakit.topo.files.fabrics import load_fabric, save_fabric
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 BUSIEST_LINKS = 5
@@ -59,7 +60,7 @@ def print_copies(console: Console, run: Prepared) -> None:
         console.print(f"{run.plan.method}: {line}", highlight=False, markup=False, soft_wrap=True)
 
 
-def print_plan(console: Console, run: Prepared) -> None:
+def print_plan(console: Screen, run: Prepared) -> None:
     """Print a plan's trees, its busiest links, and the predicted figures of each job."""
     plan, prediction = run.plan, run.prediction
     console.print(f"{plan.method} on {run.problem.fabric.name}: {describe(plan.outcome)}", highlight=False)
@@ -67,13 +68,14 @@ def print_plan(console: Console, run: Prepared) -> None:
         console.print(trees_table(plan))
     if plan.collectives:
         console.print(collectives_table(plan))
-    console.print(links_table(run))
+    console.print(Detail(NamedTable(links_table(run))))
+    console.as_json({"jobs": {number: asdict(job) for number, job in prediction.jobs.items()}})
     for number, job in prediction.jobs.items():
         name = f"job {number}: " if len(prediction.jobs) > 1 else ""
         console.print(
-            f"{name}sending rate {job.sending_rate_bps / 1e6:.3f} Mbit/s, "
-            f"PS ingress {job.ps_ingress_bytes / 1e3:.1f} kB, "
-            f"communication time {job.communication_time_s * 1e3:.1f} ms per iteration",
+            f"{name}sending rate {in_words(job.sending_rate_bps, 'bit/s')}, "
+            f"PS ingress {in_words(job.ps_ingress_bytes, 'bytes')}, "
+            f"communication time {in_words(job.communication_time_s, 's')} per iteration",
             highlight=False,
             soft_wrap=True,
         )
@@ -90,17 +92,17 @@ def print_comparison(console: Console, runs: Mapping[str, Prepared]) -> None:
     of the slowest job.
     """
     several = any(len(run.problem.jobs) > 1 for run in runs.values())
-    headings = ("rate (Mbit/s)", "of the best", "PS ingress (kB)", "time (ms)", "found")
+    headings = ("rate", "of the best", "PS ingress", "time", "found")
     table = Table(*names("planner"), *headings, caption=ALL_JOBS if several else None)
     predictions = {name: run.prediction for name, run in runs.items()}
     best = max(prediction.sending_rate_bps for prediction in predictions.values())
     for name, prediction in predictions.items():
         table.add_row(
             name,
-            f"{prediction.sending_rate_bps / 1e6:.3f}",
+            Amount(prediction.sending_rate_bps, "bit/s"),
             f"{prediction.sending_rate_bps / best:.0%}",
-            f"{prediction.ps_ingress_bytes / 1e3:.1f}",
-            f"{prediction.communication_time_s * 1e3:.1f}",
+            Amount(prediction.ps_ingress_bytes, "bytes"),
+            Amount(prediction.communication_time_s, "s"),
             describe(runs[name].plan.outcome),
         )
     console.print(NamedTable(table))
@@ -118,10 +120,10 @@ def describe(outcome: SolverOutcome) -> str:
 
 def trees_table(plan: Plan) -> Table:
     """A table with one row per aggregator; a tree without aggregators has one row."""
-    table = Table("job", "tree", "root", "rate (Mbit/s)", "aggregator", "pipeline", "sums", "slots")
+    table = Table("job", "tree", "root", "rate", "aggregator", "pipeline", "sums", "slots")
     for planned in plan.trees:
         tree = planned.tree
-        common = (str(planned.job), str(tree.number), tree.root, f"{planned.rate_bps / 1e6:.3f}")
+        common = (str(planned.job), str(tree.number), tree.root, Amount(planned.rate_bps, "bit/s"))
         senders = tree.workers | {label: each.switch for label, each in tree.aggregator_of.items()}
         for aggregator in tree.aggregators:
             children = ", ".join(senders[label] for label in aggregator.children)
@@ -134,24 +136,24 @@ def trees_table(plan: Plan) -> Table:
 
 def collectives_table(plan: Plan) -> Table:
     """A table with one row per collective: its ranks in order, its steps, chunks, connections and rates."""
-    table = Table("job", "ranks", "steps", "chunks", "connections", "rate of each (Mbit/s)")
+    table = Table("job", "ranks", "steps", "chunks", "connections", "least rate", "most")
     for each in plan.collectives:
-        rates = sorted(connection.rate_bps / 1e6 for connection in each.connections)
-        shown = f"{rates[0]:.3f}" + (f" to {rates[-1]:.3f}" if rates[-1] > rates[0] * (1 + 1e-6) else "")
+        rates = [connection.rate_bps for connection in each.connections]
+        shown = Amount(min(rates), "bit/s"), Amount(max(rates), "bit/s")
         counts = (len(each.steps), each.chunks, len(each.connections))
-        table.add_row(str(each.job), ", ".join(each.ranks), *map(str, counts), shown)
+        table.add_row(str(each.job), ", ".join(each.ranks), *map(str, counts), *shown)
     return table
 
 
 def links_table(run: Prepared) -> Table:
     """A table of the links with the highest share of capacity used by gradients and, if they return, results."""
-    table = Table("busiest links", "gradients (Mbit/s)", "results (Mbit/s)", "of capacity")
+    table = Table("busiest links", "gradients", "results", "of capacity")
     capacities, gradients = run.problem.fabric.capacities_bps, run.prediction.link_loads_bps
     returned = run.prediction.result_loads_bps if RESULTS_RETURN[run.mode] else {}
     results = {link: returned.get(link, 0.0) for link in gradients}
     shares = {link: (load + results[link]) / capacities[link] for link, load in gradients.items()}
     for link in sorted(shares, key=lambda link: -shares[link])[:BUSIEST_LINKS]:
-        loads = f"{gradients[link] / 1e6:.3f}", f"{results[link] / 1e6:.3f}"
+        loads = Amount(gradients[link], "bit/s"), Amount(results[link], "bit/s")
         table.add_row(" → ".join(link), *loads, f"{shares[link]:.0%}")
     return table
 
@@ -262,7 +264,8 @@ def chip_lines(planner: str, cost: ChipCost) -> Iterator[str]:
     rate, generic = cost.sending_rate_bps, cost.generic_sending_rate_bps
     lost = 1 - rate / generic
     compared = "as much as" if abs(lost) < SAME else f"{lost:.1%} less than" if lost > 0 else f"{-lost:.1%} more than"
-    yield f"{planner}: with {chips} {rate / 1e6:.3f} Mbit/s, {compared} with generic ({generic / 1e6:.3f})"
+    with_chips, with_generic = in_words(rate, "bit/s"), in_words(generic, "bit/s")
+    yield f"{planner}: with {chips} {with_chips}, {compared} with generic ({with_generic})"
     for kind in dict.fromkeys(limit.kind for limit in cost.binding):
         places = [limit for limit in cost.binding if limit.kind == kind]
         more = f", and {len(places) - NAMED} more" if len(places) > NAMED else ""
@@ -275,8 +278,8 @@ def limit_text(limit: UsedLimit) -> str:
     """The place of a limit, with its use and its value, in words."""
     if limit.kind in {CHILDREN, WINDOW}:
         return f"{limit.where} ({limit.used:.0f} of {limit.limit:.0f})"
-    unit = "Mbit/s of gradients and results" if limit.kind == LINK else "Mbit/s"
-    return f"{limit.where} ({limit.used / 1e6:.3f} of {limit.limit / 1e6:.3f} {unit})"
+    of = " of gradients and results" if limit.kind == LINK else ""
+    return f"{limit.where} ({in_words(limit.used, 'bit/s')} of {in_words(limit.limit, 'bit/s')}{of})"
 
 
 def print_chip_costs(

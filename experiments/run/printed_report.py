@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.run.console import NARROW, NamedTable, figures, names
-from inakit.experiments.run.observation import time_unit
+from inakit.experiments.run.console import NARROW, Amount, Detail, NamedTable, figures, names
 from inakit.experiments.run.planning import chip_lines
 from inakit.experiments.run.record import (
     FabricSummary,
@@ -24,6 +23,7 @@ from inakit.experiments.run.record import (
     RunRecord,
     TotalFigures,
 )
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.measure.comparison import TOTAL
 from inakit.traffic.measure.verdict import OVERLOADED, VALID
 
@@ -35,17 +35,17 @@ def bandwidth_tables(record: RunRecord) -> Iterator[NamedTable]:
         return
     tiers = sorted({tier for bandwidth in found.values() for tier in bandwidth.tier_bytes})
     # A link's tier is the higher tier of its ends.
-    of_tiers = ["hosts' links\n(MB)" if tier == "1" else f"tier {tier}\n(MB)" for tier in tiers]
+    of_tiers = ["hosts' links\n" if tier == "1" else f"tier {tier}\n" for tier in tiers]
     table = Table(
         *names("planner", "job"),
-        *figures("algbw\n(Mbit/s)", "busbw\n(Mbit/s)", *of_tiers, no_wrap=True),
+        *figures("algbw\n", "busbw\n", *of_tiers, no_wrap=True),
         caption="bandwidths as defined by nccl-tests; bytes of the whole run, in both directions",
         **NARROW,
     )
     for name, bandwidth in found.items():
-        bytes_of_run = [f"{bandwidth.tier_bytes.get(tier, 0) / 1e6:.2f}" for tier in tiers]
+        bytes_of_run = [Amount(bandwidth.tier_bytes.get(tier, 0), "bytes") for tier in tiers]
         for number, (job, rates) in enumerate(bandwidth.jobs.items()):
-            cells = [f"{rate / 1e6:.3f}" for rate in (rates.algorithm_bandwidth_bps, rates.bus_bandwidth_bps)]
+            cells = [Amount(rate, "bit/s") for rate in (rates.algorithm_bandwidth_bps, rates.bus_bandwidth_bps)]
             table.add_row("" if number else name, job, *cells, *([] if number else bytes_of_run))
     yield NamedTable(table)
 
@@ -63,14 +63,16 @@ def observed_tables(record: RunRecord) -> Iterator[NamedTable]:
     fragments = {name: entry.fragments for name, entry in record.planners.items() if entry.fragments}
     with_trees = {name: found for name, found in fragments.items() if found.followed}
     if with_trees:
-        yield NamedTable(fragments_table(with_trees))
+        yield NamedTable(fragments_table(with_trees), one_unit=True)
 
 
 def links_table(observed: Mapping[str, LinksOverTime]) -> Table:
     """A table of each planner's most loaded links and deepest queues."""
     table = Table(
         *names("planner", "link"),
-        *figures("utilisation\nmean", "\npeak", "queue (packets)\nmean", "\npeak", no_wrap=True),
+        *figures(
+            "utilisation\nmean", "utilisation\npeak", "mean queue\n(packets)", "peak queue\n(packets)", no_wrap=True
+        ),
         title="links over time: the most loaded ones, and those with the deepest queues",
         **NARROW,
     )
@@ -106,10 +108,9 @@ def fragments_table(observed: Mapping[str, Fragments]) -> Table:
 
 
 def time_cells(seconds: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, ...]]:
-    """Yield each figure's name with its unit, and its value for each part; nothing if no fragment was followed."""
-    unit, factor = time_unit(seconds["total"]["max"] if seconds else 0.0)
+    """Yield each figure's name, and its value for each part; nothing if no fragment was followed."""
     for figure, heading in FIGURES.items() if seconds else ():
-        yield f"{heading} ({unit})", *(f"{factor * seconds[part][figure]:.3f}" for part in TIMES)
+        yield heading, *(Amount(seconds[part][figure], "s") for part in TIMES)
 
 
 def followed(name: str, fragments: Fragments) -> str:
@@ -137,8 +138,9 @@ def styled(verdict: str) -> str:
 
 def print_report(console: Console, record: RunRecord) -> None:
     """Print the tables of a completed record, then the verdict and its reasons."""
-    for table in (planners_report(record), *bandwidth_tables(record), *observed_tables(record)):
-        console.print(table)
+    console.print(planners_report(record))
+    for table in (*bandwidth_tables(record), *observed_tables(record)):
+        console.print(Detail(table))
     if record.fabric.scale != 1:
         console.print(scale_line(record), highlight=False)
     for name, entry in record.planners.items():
@@ -228,12 +230,11 @@ def without_names(reason: str) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: the figure `key` of `run.json`, multiplied by `factor` to get the unit of the heading."""
+    """A column of the table: the figure `key` of `run.json`, in bit/s, bytes, seconds, or without a unit."""
 
     key: str
     heading: str
-    factor: float
-    digits: int
+    unit: str = ""
 
     def of(self, figures: TotalFigures | None) -> float | None:
         """The column's figure; None if there is none."""
@@ -241,9 +242,9 @@ class Column:
         return value
 
     def text(self, figures: TotalFigures | None) -> str:
-        """The column's figure in the unit of the heading; a dash if there is none."""
+        """The column's figure; a dash if there is none."""
         value = self.of(figures)
-        return "-" if value is None else f"{value * self.factor:.{self.digits}f}"
+        return "-" if value is None else Amount(value, self.unit) if self.unit else f"{value:.2f}"
 
     def difference(self, planned: TotalFigures | None, measured: TotalFigures | None) -> str:
         """The measured minus the planned figure, relative to the planned one; "" unless both exist."""
@@ -252,10 +253,10 @@ class Column:
 
 
 COLUMNS = (
-    Column("sending_rate_bps", "sending rate\n(Mbit/s)", 1e-6, 3),
-    Column("ps_ingress_bytes", "PS ingress\n(kB)", 1e-3, 1),
-    Column("communication_time_s", "comm. time\n(ms)", 1e3, 1),
-    Column("aggregation_ratio", "INA\nratio", 1, 2),
+    Column("sending_rate_bps", "sending rate\n", "bit/s"),
+    Column("ps_ingress_bytes", "PS ingress\n", "bytes"),
+    Column("communication_time_s", "comm. time\n", "s"),
+    Column("aggregation_ratio", "INA\nratio"),
 )
 
 
@@ -278,7 +279,7 @@ def planners_report(record: RunRecord) -> NamedTable:
             of_job, none = ((job,), ("",)) if several else ((), ())
             table.add_row(first, *of_job, "planned", *(column.text(planned) for column in COLUMNS), found)
             table.add_row("", *none, "measured", *(column.text(measured) for column in COLUMNS), exact)
-            table.add_row("", *none, "", *(column.difference(planned, measured) for column in COLUMNS), "")
+            table.add_row("", *none, "off by", *(column.difference(planned, measured) for column in COLUMNS), "")
         table.add_section()
     return NamedTable(table)
 
@@ -311,7 +312,7 @@ def scale_line(record: RunRecord) -> str:
     scale = record.fabric.scale
     rates = {name: entry.measured.sending_rate_bps for name, entry in record.planners.items() if entry.measured}
     of = " (of the slowest job)" if len(jobs_of(record)) > 1 else ""
-    found = ", ".join(f"{name} {rate / scale / 1e9:.4g} Gbit/s" for name, rate in rates.items())
+    found = ", ".join(f"{name} {in_words(rate / scale, 'bit/s')}" for name, rate in rates.items())
     return (
         f"emulated at {scale:g} of the described rates; converted to those, the measured sending rates{of} are {found}"
     )

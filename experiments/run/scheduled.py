@@ -152,7 +152,9 @@ class Scheduled:
         figures = figures_of(self.problem, found, failure)
         return replace(self, schedule=found, figures=figures, fault=fault, planned=planned)
 
-    def run(self, world: World, factor: float, output: Path | None, console: Console, quiet: bool) -> Scheduled:
+    def run(
+        self, world: World, factor: float, output: Path | None, console: Console, *, quiet: bool = False
+    ) -> Scheduled:
         """Run the schedule by packets, with rates and sizes times `factor`; times stay the same."""
         found, wider, planned = self, with_a_host_for_each_gpu(self.problem), self.planned or self.schedule
         if self.fault is not None:  # jobs keep the hosts that the course gives them
@@ -161,7 +163,10 @@ class Scheduled:
         if output is not None:
             with writing(output):  # before a run that can take long
                 output.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory() as spare, Progress(console=console, disable=quiet, transient=True) as bar:
+        with (
+            TemporaryDirectory() as spare,
+            Progress(console=console, disable=quiet, transient=True) as bar,
+        ):
             task = bar.add_task(f"{self.name} by packets", total=1.0)
             folder = Path(spare) if output is None else output / "runs" / self.name
             ran = run_course(course, world, folder, lambda part: bar.update(task, completed=part), fault=self.fault)

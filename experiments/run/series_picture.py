@@ -13,8 +13,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from inakit.experiments.run.observation import Observed, time_unit
+from inakit.experiments.run.observation import Observed
 from inakit.topo.errors import writing
+from inakit.topo.files.quantities import shown_unit
 from inakit.topo.picture import COMMON, INK, TREE_COLORS
 from inakit.traffic.measure.over_time import LinkSeries
 from inakit.traffic.sockets.ports import FloatArray
@@ -27,7 +28,6 @@ MARGINS = {"left": 0.095, "bottom": 0.07, "top": 0.905, "hspace": 0.22}
 """Fixed margins: computing them from the drawn text takes as long as drawing it."""
 BESIDE, LETTER = 0.55, 0.072
 """The width in inches of a legend beside the axes, and of each letter of its longest line."""
-RATE_UNITS = ((1e9, "Gbit/s", 1e-9), (1e6, "Mbit/s", 1e-6), (1e3, "kbit/s", 1e-3))
 
 
 def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[float]) -> None:
@@ -37,8 +37,8 @@ def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[
     FigureCanvasAgg(figure)
     queues, used, rates = figure.subplots(3, 1, sharex=True)
     starts_s = links.starts_s[: max(1, len(links.starts_s) - 1)]  # the last interval ends after the run
-    unit, factor = time_unit(float(starts_s.max(initial=0.0)))
-    times = starts_s * factor
+    factor, unit = shown_unit("s", starts_s)
+    times = starts_s / factor
     deepest, loaded = links.deepest(DRAWN), links.most_loaded(DRAWN)
     lines = lines_of(links, (*deepest, *loaded))
     draw_lines(queues, times, [(lines[link], links.samples.most_queue[link]) for link in deepest])
@@ -49,8 +49,8 @@ def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[
     used.set_ylim(top=1.05)
     for axes in (queues, used, rates):
         for start in started_s:
-            axes.axvline(start * factor, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
-    interval = f"{links.interval_s * factor:g} {unit}"
+            axes.axvline(start / factor, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
+    interval = f"{links.interval_s / factor:g} {unit}"
     rates.set_xlabel(f"virtual time ({unit}), in intervals of {interval}; dotted: an iteration begins")
     figure.suptitle(title)
     longest = max(len(text.get_text()) for axes in figure.axes if (box := axes.get_legend()) for text in box.texts)
@@ -86,13 +86,12 @@ def draw_lines(axes: Axes, times: FloatArray, rows: Sequence[tuple[Line, NDArray
 def draw_workers(axes: Axes, times: FloatArray, observed: Observed) -> None:
     """Draw each worker's rate or, for many workers, the median and the range of their rates."""
     rates = observed.links.rates[observed.links.uplinks(observed.workers), : len(times)]
-    peak = float(rates.max(initial=0.0))
-    unit, factor = next(((unit, factor) for least, unit, factor in RATE_UNITS if peak >= least), ("bit/s", 1.0))
+    factor, unit = shown_unit("bit/s", (float(rates.max(initial=0.0)),))
     if len(rates) <= len(TREE_COLORS):
         lines = (Line(worker, color) for worker, color in zip(observed.workers, TREE_COLORS, strict=False))
-        draw_lines(axes, times, list(zip(lines, rates * factor, strict=True)))
+        draw_lines(axes, times, list(zip(lines, rates / factor, strict=True)))
     else:
-        low, middle, high = np.percentile(rates * factor, (0, 50, 100), axis=0)
+        low, middle, high = np.percentile(rates / factor, (0, 50, 100), axis=0)
         axes.fill_between(times, low, high, step="post", color=GREY, alpha=0.5, linewidth=0, label="slowest to fastest")
         draw_lines(axes, times, [(Line("median", INK), middle)])
     name(axes, f"sending rates of the {len(rates)} workers", f"rate of a worker\n({unit})")

@@ -23,6 +23,7 @@ from inakit.experiments.run.console import NARROW, NamedTable
 from inakit.experiments.study.setting import KEYS, PLANS_ONLY
 from inakit.experiments.study.table import ASIDE, Row
 from inakit.topo.errors import InputError, writing
+from inakit.topo.files.quantities import shown_unit
 from inakit.topo.files.reader import write_csv
 from inakit.traffic.measure.verdict import VALID
 
@@ -197,15 +198,11 @@ def baseline(rows: Sequence[Row], asked: str | None) -> str:
     return asked or planners[0]
 
 
-UNITS = {
-    "_bps": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
-    "_bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
-    "_s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")),
-}
-"""By the ending of a figure's name: factors from the largest, and the names of the units."""
+UNITS = {"_bps": "bit/s", "_bytes": "bytes", "_s": "s"}
+"""By the ending of a figure's name: the unit of its values."""
 DIGITS = 4
 LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
-         "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}  # fmt: skip
+         "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "µ": r"$\mu$"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -228,11 +225,7 @@ class Sheet:
 
 def unit_of(figure: str, values: Iterable[float]) -> Unit:
     """The largest unit in which the largest value is at least 1."""
-    largest = max(map(abs, values), default=0.0)
-    for ending, units in UNITS.items():
-        if figure.endswith(ending):
-            return next((Unit(*unit) for unit in units if largest >= unit[0]), Unit(*units[-1]))
-    return Unit()
+    return next((Unit(*shown_unit(unit, values)) for ending, unit in UNITS.items() if figure.endswith(ending)), Unit())
 
 
 def title_of(figure: str, unit: Unit) -> str:

@@ -163,8 +163,8 @@ class DataPlaneProgram:
         """Raise `PlanError`, which begins with `where`, for a slot policy that the program does not support."""
         if policy in self.refused:
             raise PlanError(
-                f"{where}: program {self.name} has no slot policy '{policy}': {self.refused[policy]}; choose --policy "
-                f"{', '.join(self.policies)}, or --program ina"
+                f"{where}: program {self.name} has no slot policy '{policy}': {self.refused[policy]}; choose "
+                f"--policies {','.join(self.policies)}, or --program ina"
             )
 
 

@@ -149,8 +149,8 @@ def test_commands_list_a_broken_planner_refuse_it_and_run_the_others(tmp_path: P
     error = "planner/own/mine.py line 1: ModuleNotFoundError: No module named 'numpyy'"
     listed, used, other = (
         command("planners", "--load"),
-        command("plan", "--planner", "aro,mine"),
-        command("plan", "--planner", "atp"),
+        command("plan", "--planners", "aro,mine"),
+        command("plan", "--planners", "atp"),
     )
     assert f"mine             CANNOT BE USED: {error}\n" in listed.stdout
     assert (used.returncode, used.stdout, used.stderr) == (2, "", f"inakit: {error}\n")

@@ -311,12 +311,12 @@ def test_a_list_runs_nobodys_code_but_on_demand(installed: Path, tmp_path: Path)
     assert f"\nbad              CANNOT BE USED: {error}\n" in loaded
     assert f"\nmine             all flows of a rack by one path, racks in turn (package {PACKAGE} 0.1)\n" in loaded
     assert ":switches=" in loaded
-    refused = inakit_command(tmp_path, "plan", "--planner", "bad", path=str(installed), code=2)
+    refused = inakit_command(tmp_path, "plan", "--planners", "bad", path=str(installed), code=2)
     assert refused == f"I was run\ninakit: {error}\n"
 
 
 def test_a_package_is_in_plan_and_emulate(installed: Path, tmp_path: Path) -> None:
-    listed = inakit_command(tmp_path, "plan", "--topo", "fattree", "--planner", "mine,aro", path=str(installed))
+    listed = inakit_command(tmp_path, "plan", "--topo", "fattree", "--planners", "mine,aro", path=str(installed))
     assert rows_of(listed) == ["mine", "aro"]
     inakit_command(
         tmp_path, "emulate", "--topo", "fattree", "--switch", "virtual", "--planners", "mine,aro", path=str(installed)

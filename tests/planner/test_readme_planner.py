@@ -100,7 +100,9 @@ def test_its_plans_are_checked_and_predicted(found: Callable[[], dict[str, Metho
 
 def test_the_command_line_lists_and_compares_it(project: Path, tmp_path: Path) -> None:
     assert NAME in command(project, "planners")
-    listed = command(project, "plan", "--topo", "fattree", "--planner", f"aro,random,{NAME}", "--output", str(tmp_path))
+    listed = command(
+        project, "plan", "--topo", "fattree", "--planners", f"aro,random,{NAME}", "--output", str(tmp_path)
+    )
     assert [name for name in ("aro", "random", NAME) if re.search(rf"^│ {name} ", listed, re.MULTILINE)] == [
         "aro",
         "random",

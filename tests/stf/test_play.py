@@ -98,7 +98,7 @@ def test_the_command_tells_verdicts_by_its_exit_code(tmp_path: Path) -> None:
 
 
 def test_a_trace_tells_states_keys_hits_actions_and_fields() -> None:
-    arguments = ["switch", "stf", str(PROGRAMS / "router.json"), str(PROGRAMS / "router.stf"), "--trace"]
+    arguments = ["switch", "stf", str(PROGRAMS / "router.json"), str(PROGRAMS / "router.stf"), "--steps"]
     told = CliRunner().invoke(app, arguments, catch_exceptions=False).stdout.splitlines()
     expected = [
         "Processing packet received on port 1",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -32,6 +32,13 @@ DURATION = "a time in seconds, or such as 50us or 1ms"
 
 SIZE = "a number of bytes, or such as 64k or 1.5M"
 """The expected value in error messages about sizes."""
+
+SHOWN_UNITS = {
+    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
+    "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+}
+"""The units in which quantities are shown, by the unit in which they are computed: factors from the largest."""
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
 
@@ -71,6 +78,18 @@ def rate_text(rate_bps: float) -> str | float:
         if unit and 1 <= whole < 10000 and whole * factor == rate_bps:
             return f"{whole}{unit}"
     return rate_bps
+
+
+def shown_unit(unit: str, values: Iterable[float]) -> tuple[float, str]:
+    """The factor and name of the largest unit in which the largest of the values is at least 1; of 0, the base unit."""
+    largest, units = max(map(abs, values), default=0) or 1, SHOWN_UNITS[unit]
+    return next((each for each in units if largest >= each[0]), units[-1])
+
+
+def in_words(value: float, unit: str, digits: int = 4) -> str:
+    """A quantity in the unit that fits it: "100 Gbit/s" for 100e9 bit/s, "56.4 µs" for 56.4e-6 s."""
+    factor, name = shown_unit(unit, (value,))
+    return f"{value / factor:.{digits}g} {name}"
 
 
 def duration(value: object) -> float:

@@ -22,31 +22,43 @@ from inakit.experiments.bench.planner_times import bench_planners, bench_several
 from inakit.experiments.bench.sweep_engine import bench_sweep, sweep_table
 from inakit.experiments.bench.switch_rates import lacking, print_findings, run_bench, targets_here
 from inakit.experiments.bench.virtual_time import K, bench_virtual, datacentre, hops_table, parts_table
-from inakit.experiments.cli.options import RESULTS, Program, Results, one_world, some_policies, some_worlds, split_names
+from inakit.experiments.cli.options import (
+    RESULTS,
+    Policies,
+    Program,
+    Quick,
+    Results,
+    one_of,
+    one_world,
+    some_worlds,
+    split_names,
+    time_option,
+)
 from inakit.experiments.run.console import Screen, working
 from inakit.experiments.worlds.registry import AUTO, find_world, print_choice, program_of
-from inakit.topo.errors import InputError
+from inakit.topo.errors import InputError, unknown_name
 
-OfPlanners = Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; needs no root")]
-OfSweeps = Annotated[bool, typer.Option("--sweeps", help="time the engine of studies instead; needs no root")]
-OfPeers = Annotated[
-    bool, typer.Option("--peers", help="virtual time beside ns-3, htsim and BMv2 instead, where they are found")
+BENCHES = ("switches", "planners", "studies", "peers")
+What = Annotated[
+    str,
+    typer.Argument(
+        help="switches: packets per second; planners: ARO's times; studies: their engine; peers: virtual time beside "
+        "ns-3, htsim and BMv2, where they are found",
+        autocompletion=one_of(*BENCHES),
+    ),
 ]
-Ports = Annotated[int, typer.Option("--k", help="with --peers: ports per switch of the fat-tree")]
+Ports = Annotated[int, typer.Option("--k", help="peers: ports per switch of the fat-tree")]
 Python = Annotated[
-    str | None, typer.Option("--ns3", help="with --peers: a Python that has ns-3 (pip install ns3); default: this one")
+    str | None, typer.Option("--ns3", help="peers: a Python that has ns-3 (pip install ns3); default: this one")
 ]
-Htsim = Annotated[str | None, typer.Option("--htsim", help="with --peers: htsim's program htsim_ndp; default: in PATH")]
-Quick = Annotated[bool, typer.Option("--quick", help="with --planners: a few seeds, in some minutes")]
+Htsim = Annotated[str | None, typer.Option("--htsim", help="peers: htsim's program htsim_ndp; default: in PATH")]
 
 FAILED = 1
 
 
 def bench(
-    planners: OfPlanners = False,
-    sweeps: OfSweeps = False,
+    what: What = BENCHES[0],
     quick: Quick = False,
-    peers: OfPeers = False,
     k: Ports = K,
     ns3: Python = None,
     htsim: Htsim = None,
@@ -56,13 +68,15 @@ def bench(
     Each result is printed as soon as it is measured. Exit code 1 if a measurement failed; the others are still valid.
     """
     console = Screen()
-    if planners:
+    if what not in BENCHES:
+        raise unknown_name("bench", what, BENCHES)
+    if what == "planners":
         one, several = bench_planners(console, quick=quick), bench_several(console, quick=quick)
         raise typer.Exit(0 if one and several else FAILED)
-    if sweeps:
+    if what == "studies":
         console.print(sweep_table(bench_sweep()))
         return
-    if peers:
+    if what == "peers":
         console.print(bench_peers(console, k, ns3, htsim))
         return
     for reason in lacking():
@@ -78,28 +92,27 @@ def bench(
 Emulated = Annotated[
     str, typer.Option("--switch", help="the world to compare with: fast, bmv2, auto", autocompletion=one_world)
 ]
-Against = Annotated[str, typer.Option(help="the world that must agree with it", autocompletion=one_world)]
+Reference = Annotated[str, typer.Option(help="the world that must agree with it", autocompletion=one_world)]
 Only = Annotated[str, typer.Option(help="combinations with this in their names, such as 'fattree-4 aro' or replay")]
-Short = Annotated[bool, typer.Option("--short", help="a few small combinations instead of all")]
-Seconds = Annotated[
-    float, typer.Option(min=0.01, help="planned seconds of an iteration; below 2 the machine's own delays matter")
+Duration = Annotated[
+    float, time_option("planned for an iteration; below 2 s the machine's delays matter", above_0=True)
 ]
 Tries = Annotated[int, typer.Option(min=1, help="attempts at an emulation that is OVERLOADED")]
 
 
 def agree(
     switch: Emulated = "fast",
-    against: Against = "virtual",
+    reference: Reference = "virtual",
     only: Only = "",
-    short: Short = False,
-    seconds: Seconds = 3.0,
+    quick: Quick = False,
+    duration: Duration = 3.0,
     tries: Tries = 2,
     results: Results = RESULTS,
 ) -> None:
     """Run the same plans emulated and in virtual time, and print how much rates, times and bytes differ."""
-    combinations = chosen(only, short=short)
-    worlds = find_world(switch), find_world(against)
-    found = run_agreement(combinations, worlds, Extent(seconds, tries), results, Screen())
+    combinations = chosen(only, short=quick)
+    worlds = find_world(switch), find_world(reference)
+    found = run_agreement(combinations, worlds, Extent(duration, tries), results, Screen())
     raise typer.Exit(0 if found.agrees else 1)
 
 
@@ -110,9 +123,6 @@ Switches = Annotated[
         "two that can run here, else virtual",
         autocompletion=some_worlds,
     ),
-]
-Policies = Annotated[
-    str, typer.Option(help="slot policies, separated by commas; default: all", autocompletion=some_policies)
 ]
 Levels = Annotated[str, typer.Option(help="levels of aggregation")]
 Conditions = Annotated[str, typer.Option(help="conditions such as '1 % loss,worker paused'; default: all")]

@@ -37,7 +37,7 @@ from inakit.planner.own_planners import name_of
 from inakit.topo.errors import InputError
 
 Planner = Annotated[
-    str, typer.Option(help="a planner by name, or a file such as ./mine.py", autocompletion=one_planner)
+    str, typer.Option("--planners", help="one planner, by name or file (./mine.py)", autocompletion=one_planner)
 ]
 CurveSizes = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, with work for all hosts")]
 Switch = Annotated[

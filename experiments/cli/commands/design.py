@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.cli.options import Gradient, Iterations, Scale, Switch
-from inakit.experiments.run.console import Screen, working
+from inakit.experiments.cli.options import Gradient, Iterations, Scale, Switch, output_option, time_option
+from inakit.experiments.run.console import Amount, Screen, working
 from inakit.experiments.run.planning import draw_fabric, print_plan, write_plan
 from inakit.experiments.run.printed_report import styled
 from inakit.experiments.run.run import Run, run_plan
@@ -31,7 +31,7 @@ from inakit.planner.prepared import prepare, with_headroom
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.circuits import patch_panel
 from inakit.topo.files.fabrics import load_fabric
-from inakit.topo.files.quantities import parse_rate
+from inakit.topo.files.quantities import in_words, parse_rate
 from inakit.topo.files.reader import write_csv
 from inakit.traffic.wire.packet_format import FRAGMENT
 
@@ -49,8 +49,8 @@ JobsFile = Annotated[Path | None, typer.Option(help="the jobs to wire the cluste
 Before = Annotated[
     Path | None, typer.Option("--from", help="folder of the design in place: show how to get from it to the new one")
 ]
-TimeLimit = Annotated[float, typer.Option(help="seconds for the solver, in cases that only a solver can decide")]
-DesignFolder = Annotated[Path | None, typer.Option(help="folder for the fabric, jobs, plan, entries and picture")]
+TimeLimit = Annotated[float, time_option("for the solver, in cases that only a solver can decide", above_0=True)]
+DesignFolder = Annotated[Path | None, output_option("folder for the fabric, jobs, plan, entries and picture")]
 
 
 def design(
@@ -67,7 +67,7 @@ def design(
     scale: Scale = "1",
     gradient_bytes: Gradient = None,
     iterations: Iterations = 3,
-    time_limit_s: TimeLimit = 60.0,
+    time_limit: TimeLimit = 60.0,
     output: DesignFolder = None,
 ) -> None:
     """Design a network: topology and routes with the highest rate for a cluster of optical links (ATRO).
@@ -75,7 +75,7 @@ def design(
     Switches are alike, or those of a file. With --from, the steps from another design are printed; with --switch too,
     every step is run, so that the rates are those of packets.
     """
-    console, options, factor = Screen(), Options(time_limit_s=time_limit_s), parse_scale(scale)
+    console, options, factor = Screen(), Options(time_limit_s=time_limit), parse_scale(scale)
     if (cluster is None) != (jobs is None):
         raise InputError("--cluster and --jobs go together: the switches, and the jobs to wire them for")
     if before is not None and cluster is None:
@@ -117,7 +117,7 @@ def why(cluster: SwitchCluster, designed: Design) -> str:
         return "no rate is higher: it is that of a worker's link"
     rate, most = cluster.capacity_bps / (flows - 1), most_workers_bound(cluster, flows - 1)
     proof = "" if most >= cluster.workers else f": such links carry {most:.0f} workers at most"
-    return f"{flows} flows share a link; the next higher rate is {rate / 1e6:.3f} Mbit/s{proof}"
+    return f"{flows} flows share a link; the next higher rate is {in_words(rate, 'bit/s')}{proof}"
 
 
 def why_no_higher(designed: Design) -> str:
@@ -125,9 +125,9 @@ def why_no_higher(designed: Design) -> str:
     outcome = designed.plan.outcome
     least_bps = min(designed.plan.job_rate_bps(job.number) for job in designed.problem.jobs)
     if not outcome.gap:
-        return f"every job has {least_bps / 1e6:.3f} Mbit/s; no network has more for all of them"
-    most = least_bps * (1 + outcome.gap) / 1e6
-    return f"every job has {least_bps / 1e6:.3f} Mbit/s; that no network has more is proven above {most:.3f} only"
+        return f"every job has {in_words(least_bps, 'bit/s')}; no network has more for all of them"
+    most = in_words(least_bps * (1 + outcome.gap), "bit/s")
+    return f"every job has {in_words(least_bps, 'bit/s')}; that no network has more is proven above {most} only"
 
 
 def load_design(folder: Path) -> Design:
@@ -154,7 +154,7 @@ def print_steps(console: Console, old: Design, new: Design, steps: Sequence[Step
     numbers = sorted({job.number for design in (old, new) for job in design.problem.jobs})
     headings = [f"job {number}" + (", measured" if measured else "") for number in numbers
                 for measured in (False, True)[: 1 + bool(world)]]  # fmt: skip
-    table = Table("", "disconnect", "connect", *headings, "verdict" if world else "", title="rewiring (Mbit/s)")
+    table = Table("", "disconnect", "connect", *headings, "verdict" if world else "", title="rewiring")
     for position, (name, design) in enumerate(states):
         step = steps[position - 1] if 0 < position <= len(steps) else None
         circuits = (str(len(step.disconnected)), str(len(step.connected))) if step else ("", "")
@@ -166,10 +166,10 @@ def print_steps(console: Console, old: Design, new: Design, steps: Sequence[Step
         cells = []
         for number in numbers:
             runs = made is not None and number in made.prediction.jobs
-            cells.append(f"{made.prediction.jobs[number].sending_rate_bps / 1e6:.3f}" if made and runs else "0")
+            cells.append(Amount(made.prediction.jobs[number].sending_rate_bps if made and runs else 0, "bit/s"))
             if world:
                 measured = outcome.measured.of_job(number).sending_rate_bps if outcome and runs else 0
-                cells.append(f"{measured / 1e6:.3f}" if measured else "0")
+                cells.append(Amount(measured or 0, "bit/s"))
         table.add_row(name, *circuits, *cells, styled(outcome.verdict) if outcome else "")
     console.print(table)
     for number, action, *ends in rows_of(steps):

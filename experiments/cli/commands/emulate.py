@@ -16,6 +16,7 @@ from inakit.experiments.cli.options import (
     one_mode,
     some_planners,
     split_names,
+    time_option,
 )
 from inakit.experiments.emulate.defaults import Free
 from inakit.experiments.emulate.emulate import Emulation
@@ -46,13 +47,22 @@ Mode = Annotated[
         help="reliable (closed loop, exact sums) or replay (pcaps at the planned rate)", autocompletion=one_mode
     ),
 ]
-Pcap = Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")]
-PatchPanel = Annotated[bool, typer.Option(help="all optical links through one circuit switch")]
+LOOK = "Look"
+Pcap = Annotated[
+    str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)", rich_help_panel=LOOK)
+]
+PatchPanel = Annotated[
+    bool,
+    typer.Option(
+        "--patch-panel", help="all optical links through one circuit switch", rich_help_panel=FabricOptions.panel
+    ),
+]
 Series = Annotated[
     str,
     typer.Option(
         help="in virtual time: sampling interval of the time series of links and workers, such as 100us; "
-        "on: an interval that fits the run (the default); off: no series"
+        "on: an interval that fits the run (the default); off: no series",
+        rich_help_panel=LOOK,
     ),
 ]
 Sample = Annotated[
@@ -60,12 +70,15 @@ Sample = Annotated[
     typer.Option(
         "--sample",
         help="in virtual time: send three short pieces of a steady run by packets, and compute the rest",
+        rich_help_panel=RunOptions.panel,
     ),
 ]
 Replan = Annotated[
     bool,
     typer.Option(
-        "--replan", help="also measure InArt planning anew during the run, beside the background traffic of --faults"
+        "--replan",
+        help="also measure InArt planning anew during the run, beside the background traffic of --faults",
+        rich_help_panel=RunOptions.panel,
     ),
 ]
 
@@ -117,7 +130,8 @@ def emulate_preset(
     others: dict[str, object],
 ) -> int:
     """Run a paper's network and models, and return the exit code. Raises `InputError` if any of `others` is set."""
-    for option, value in {"faults": run.faults, "policy": run.policy, "program": run.chosen_program, **others}.items():
+    others |= {"faults": run.faults, "policies": run.policies, "program": run.chosen_program}
+    for option, value in others.items():
         if value:
             why = "a preset does not take this option; describe its jobs instead"
             raise InputError(f"--{option} {value} with --preset {preset}: {why}")
@@ -138,9 +152,7 @@ Epochs = Annotated[int, typer.Option(help="passes over the training data")]
 Batch = Annotated[int, typer.Option(help="samples per worker and iteration")]
 Hidden = Annotated[str, typer.Option(help="units of the model's hidden layers, separated by commas")]
 Filters = Annotated[str, typer.Option(help="filters of a convolutional net's layers; none: a perceptron")]
-Compute = Annotated[
-    float, typer.Option(help="seconds that workers compute per iteration; 0: as measured on this machine")
-]
+Compute = Annotated[float, time_option("computing time of an iteration; 0: as measured on this machine")]
 FrameworkName = Annotated[str, typer.Option(help="numpy, or torch (DDP with a communication hook)")]
 
 
@@ -153,13 +165,13 @@ def train(
     batch: Batch = 16,
     hidden: Hidden = "256,64",
     filters: Filters = "",
-    compute_s: Compute = 0.05,
+    compute: Compute = 0.05,
     framework: FrameworkName = "numpy",
 ) -> None:
     """Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner."""
     chosen = fabric.choice(run.seed)
     recipe = Recipe(parse_layers(hidden), epochs, batch, seed=run.seed, filters=parse_layers(filters))
-    problem, task = training_problem(build_problem(chosen, job.choice(run.seed)), recipe, compute_s)
+    problem, task = training_problem(build_problem(chosen, job.choice(run.seed)), recipe, compute)
     emulation = Emulation(
         problem,
         split_names(planners),

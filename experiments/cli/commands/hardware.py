@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import RESULTS, PlanFolder, Program, Results
+from inakit.experiments.cli.options import RESULTS, PlanFolder, Processes, Program, Results
 from inakit.experiments.hardware.fit import (
     RECORD,
     chips_fit,
@@ -130,7 +130,6 @@ Starter = Annotated[
 On = Annotated[
     str, typer.Option(help="the engine for planning failures: loky (processes of this machine), dask:, submitit:")
 ]
-Processes = Annotated[int | None, typer.Option(min=1, help="processes; default: one per processor")]
 
 DOES_NOT_HOLD = 1
 

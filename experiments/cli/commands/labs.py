@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from inakit.experiments.cli.options import Processes, Seed, output_option, time_option
 from inakit.experiments.labs.course.in_mininet import check_emulation, with_emulation
 from inakit.experiments.labs.course.leaderboard import Standing, board_of, ranked
 from inakit.experiments.labs.course.leaderboard import leaderboard as measured
 from inakit.experiments.labs.course.measure_lab import write_own_fabric
-from inakit.experiments.labs.course.pool_lab import Star, curve_lines
+from inakit.experiments.labs.course.pool_lab import Star, curve
 from inakit.experiments.labs.grading.formats import FORMATS, as_gradescope, csv_text
 from inakit.experiments.labs.grading.grade import ClassRequest, Request, of_student
 from inakit.experiments.labs.grading.grade import grade as graded
@@ -33,9 +33,10 @@ from inakit.experiments.labs.registry import (
 )
 from inakit.experiments.labs.sandbox.process import allow_unconfined
 from inakit.experiments.labs.sandbox.untrusted import printable
+from inakit.experiments.run.console import Screen
 from inakit.experiments.sweeps.trial import tried
 from inakit.topo.errors import InputError, RunError, writing
-from inakit.topo.files.quantities import parse_duration, parse_rate
+from inakit.topo.files.quantities import parse_rate
 from inakit.topo.files.reader import FileKind, read_text
 
 SEED, LEAST_SEED = "INAKIT_SEED", 12
@@ -57,7 +58,15 @@ def list_labs() -> None:
     """List the labs: the files that students write, hours and points."""
     for lab in LABS.values():
         points = sum(item.points for item in lab.items)
-        print(f"{lab.name:10} {lab.title:40} {lab.hours:>8} hours  {points} points  {', '.join(lab.files)}")
+        line = f"{lab.name:10} {lab.title:40} {lab.hours:>8} hours  {points} points  {', '.join(lab.files)}"
+        cells = {
+            "lab": lab.name,
+            "title": lab.title,
+            "hours": lab.hours,
+            "points": points,
+            "files": " ".join(lab.files),
+        }
+        Screen().row(line, cells)
 
 
 def export(
@@ -74,9 +83,9 @@ def grade_class(
     folder: Annotated[Path, typer.Argument(help="a folder with one submission (a folder or file) per student")],
     seed_file: SeedFile = None,
     per_student: Annotated[bool, typer.Option("--per-student", help="draw different tests for each student")] = False,
-    table: Annotated[Path, typer.Option(help="the table to write, a line per student")] = Path("grades.csv"),
+    output: Annotated[Path, output_option("the table to write, a line per student")] = Path("grades.csv"),
     reports: Annotated[Path | None, typer.Option(help="a folder for each student's report, as text and JSON")] = None,
-    jobs: Annotated[int, typer.Option(min=0, help="submissions graded at a time; 0: one per processor")] = 0,
+    processes: Processes = None,
     unconfined: Unconfined = False,
 ) -> None:
     """Grade a whole class, several at a time, into one table; the same command goes on where it was interrupted."""
@@ -87,7 +96,7 @@ def grade_class(
     if len(seed) < LEAST_SEED:
         raise InputError(f"a seed of {len(seed)} letters can be guessed: write at least {LEAST_SEED} random ones")
     for line in graded_class(
-        ClassRequest(find_lab(lab), task_folder(lab), folder, seed, per_student, table, reports, jobs)
+        ClassRequest(find_lab(lab), task_folder(lab), folder, seed, per_student, output, reports, processes or 0)
     ):
         print(line, flush=True)
 
@@ -95,7 +104,7 @@ def grade_class(
 def bundle(
     lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")],
     wheel: Annotated[Path, typer.Argument(help="the kit's wheel, which `pip wheel --no-deps .` writes")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="the zip to write")] = Path("autograder.zip"),
+    output: Annotated[Path, output_option("the zip to write")] = Path("autograder.zip"),
     seed_file: SeedFile = None,
     visibility: Annotated[
         str, typer.Option(help="when students see the result: visible, after_due_date, after_published, hidden")
@@ -104,44 +113,46 @@ def bundle(
 ) -> None:
     """Write a lab's autograder for Gradescope: setup.sh, run_autograder, the kit and the seed."""
     seed = given_seed(seed_file)
-    print(f"wrote {write_bundle(out, lab_named(lab), wheel, seed, visibility, unconfined=unconfined)}")
+    print(f"wrote {write_bundle(output, lab_named(lab), wheel, seed, visibility, unconfined=unconfined)}")
 
 
 def similar(
     lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")],
     folder: Annotated[Path, typer.Argument(help="a folder with one submission (a folder or file) per student")],
-    table: Annotated[Path, typer.Option(help="the table to write, a line per pair, the most similar first")] = Path(
+    output: Annotated[Path, output_option("the table to write, a line per pair, the most similar first")] = Path(
         "similar.csv"
     ),
 ) -> None:
     """Compare the submissions of a class in pairs: the share of text that both have and the skeleton lacks."""
     known = lab_named(lab)
     pairs = similarities(known, lab_folder(known.name), folder)
-    with writing(table):
-        table.write_text(csv_text([("student", "other", "similar"), *pairs]))
+    with writing(output):
+        output.write_text(csv_text([("student", "other", "similar"), *pairs]))
     for one, other, share in pairs[:10]:
-        print(f"{share:6.1%}  {one}  {other}")
-    print(f"wrote {table}")
+        Screen().row(f"{share:6.1%}  {one}  {other}", {"share": share, "student": one, "other": other})
+    Screen().print(f"wrote {output}", highlight=False, soft_wrap=True)
 
 
 def throughput(
     program: Annotated[Path, typer.Argument(help="a compiled program of lab 3, such as pool.json")],
     slots: Annotated[list[int] | None, typer.Option(help="a size of the pool, 1 to 64; can be repeated")] = None,
     workers: Annotated[int, typer.Option(help="1 to 8")] = 4,
-    rate: Annotated[str, typer.Option(help="rate of each link, in bit/s, such as 100M")] = "100M",
-    delay: Annotated[str, typer.Option(help="delay of each link in each direction, such as 25us")] = "25us",
+    capacity: Annotated[str, typer.Option(help="capacity of every link: 100M")] = "100M",
+    delay: Annotated[float, time_option("delay of each link in each direction")] = 25e-6,
 ) -> None:
     """Measure the throughput of a program over the size of its pool, in virtual time (lab 3)."""
     allow_unconfined()
-    star = Star(workers, parse_rate(rate), parse_duration(delay))
-    for line in curve_lines(program, star, slots or (1, 2, 4, 8, 16, 32, 64)):
-        print(line, flush=True)
+    star = Star(workers, parse_rate(capacity), delay)
+    console = Screen(highlight=False)
+    console.print(f"{star}\n{'slots':>5} {'Mbit/s':>10}")
+    for each, rate_bps, bar in curve(program, star, slots or (1, 2, 4, 8, 16, 32, 64)):
+        console.row(f"{each:5} {rate_bps / 1e6:10.3f} {bar}", {"slots": each, "throughput_bps": rate_bps})
 
 
 def leaderboard(
     folder: Annotated[Path, typer.Argument(help="a folder with a submission of lab 6 for each student")],
     seed_file: SeedFile = None,
-    table: Annotated[Path, typer.Option(help="the table to write, a line per student, the best first")] = Path(
+    output: Annotated[Path, output_option("the table to write, a line per student, the best first")] = Path(
         "leaderboard.csv"
     ),
     unconfined: Unconfined = False,
@@ -152,12 +163,15 @@ def leaderboard(
 
     def show(entries: list[Standing]) -> None:
         for rank, entry in ranked(entries):
-            print(f"{rank:3} {entry.student:24} {entry.mean:6.1%}  {printable(entry.problem)}".rstrip())
-        with writing(table):
-            table.write_text(board_of(entries))
-        print(f"wrote {table}")
+            problem = printable(entry.problem)
+            line = f"{rank:3} {entry.student:24} {entry.mean:6.1%}  {problem}".rstrip()
+            cells = {"rank": rank, "student": entry.student, "mean": entry.mean, "problem": problem}
+            Screen().row(line, cells)
+        with writing(output):
+            output.write_text(board_of(entries))
+        Screen().print(f"wrote {output}", highlight=False, soft_wrap=True)
 
-    measured(folder, given_seed(seed_file) or "0", Console(), show)
+    measured(folder, given_seed(seed_file) or "0", Screen(), show)
 
 
 def fabric(
@@ -179,17 +193,18 @@ CAUGHT_NOT = 1
 
 def mutants(
     lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")],
-    seed: Annotated[str, typer.Option(help="the seed of the tests")] = "0",
+    seed: Seed = 0,
 ) -> None:
     """Grade a lab's solutions and wrong solutions: each must lose its item and no other (exit code 1 if not)."""
     failed = 0
     known = lab_named(lab)
-    for name, trial in trials_of(known, COURSE, teacher_folder(known.name), seed):
+    for name, trial in trials_of(known, COURSE, teacher_folder(known.name), str(seed)):
         found, error = tried(trial)
         good = found is not None and found.as_expected
         failed += not good
         lost, cause = (", ".join(found.lost) or "-", found.cause) if found else ("?", f"not graded: {error}")
-        print(f"{'ok ' if good else 'BAD'} {name:40} loses {lost:12} {cause[:100]}", flush=True)
+        line = f"{'ok ' if good else 'BAD'} {name:40} loses {lost:12} {cause[:100]}"
+        Screen().row(line, {"good": good, "solution": name, "loses": lost, "cause": cause})
     raise typer.Exit(CAUGHT_NOT if failed else 0)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import Network, SwitchName
+from inakit.experiments.cli.options import Network, SwitchName, output_option, time_option
 from inakit.experiments.inspect.capture import Limit, capture_to
 from inakit.experiments.inspect.dump import dump as show
 from inakit.experiments.inspect.top import top as watch
@@ -15,7 +15,7 @@ from inakit.experiments.run.console import Screen
 from inakit.topo.live.ledger import find_network
 from inakit.traffic.wire.dissector import dissector as source
 
-Interval = Annotated[float, typer.Option(help="seconds between two readings")]
+Interval = Annotated[float, time_option("between two readings")]
 Once = Annotated[bool, typer.Option("--once", help="print one interval and end")]
 
 
@@ -27,7 +27,6 @@ def top(interval: Interval = 1.0, once: Once = False, run: Network = None) -> No
 Table = Annotated[str | None, typer.Option(help="only this table, such as aggregation")]
 Register = Annotated[str | None, typer.Option(help="only this register, such as slot_bitmap")]
 Counter = Annotated[str | None, typer.Option(help="only this counter, such as events")]
-Json = Annotated[bool, typer.Option("--json", help="print everything as JSON")]
 
 
 def dump(
@@ -35,18 +34,17 @@ def dump(
     table: Table = None,
     register: Register = None,
     counter: Counter = None,
-    json: Json = False,
     run: Network = None,
 ) -> None:
     """Show the tables, registers and counters of a switch while it works."""
     asked = {"table": table, "register": register, "counter": counter}
-    show(Screen(), find_network(run), switch, asked, as_json=json)
+    show(Screen(), find_network(run), switch, asked)
 
 
 Port = Annotated[int, typer.Argument(help="the number of one of its ports")]
-Output = Annotated[Path | None, typer.Option(help="a .pcap file")]
+Output = Annotated[Path | None, output_option("a .pcap file")]
 Print = Annotated[bool, typer.Option("--print", help="print a line for each packet, decoded by scapy")]
-Seconds = Annotated[float | None, typer.Option(help="end after this many seconds")]
+Duration = Annotated[float | None, time_option("after which to end", above_0=True)]
 Packets = Annotated[int | None, typer.Option(help="end after this many packets")]
 
 
@@ -55,12 +53,12 @@ def capture(
     port: Port,
     output: Output = None,
     print_packets: Print = False,
-    seconds: Seconds = None,
+    duration: Duration = None,
     packets: Packets = None,
     run: Network = None,
 ) -> None:
     """Capture the packets that arrive and leave at a port of a switch, until Ctrl-C or the end of the network."""
-    limit = Limit(seconds, packets)
+    limit = Limit(duration, packets)
     capture_to(Screen(), find_network(run), (switch, port), output, limit, decode=print_packets)
 
 

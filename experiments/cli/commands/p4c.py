@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.cli.options import output_option
 from inakit.experiments.labs.grading.p4c import compile_p4
 from inakit.experiments.labs.grading.submission import read_submission
 from inakit.experiments.labs.sandbox.process import allow_unconfined
@@ -18,9 +19,7 @@ FAILED = 1
 
 def p4c(
     source: Annotated[Path | None, typer.Argument(help="a P4 program")] = None,
-    output: Annotated[
-        Path | None, typer.Option("--out", "-o", help="the compiled program; default: beside the source")
-    ] = None,
+    output: Annotated[Path | None, output_option("the compiled program; default: beside the source")] = None,
     help_to_install: Annotated[
         bool, typer.Option("--install-help", help="print the commands that install p4c on this system")
     ] = False,

@@ -11,43 +11,41 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.cli.options import FabricOptions, Seed, split_names
-from inakit.experiments.run.console import Screen
+from inakit.experiments.cli.options import FabricOptions, Seed, output_option, split_names, time_option
+from inakit.experiments.run.console import Amount, Screen
 from inakit.experiments.run.scenario import FabricChoice
 from inakit.planner.core.files import save_jobs
 from inakit.planner.placement import InaOptions, PlacedJob, find_policy, load_queue, place_queue
 from inakit.topo.errors import InputError, writing
-from inakit.topo.files.quantities import parse_duration
 from inakit.topo.files.reader import write_csv
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 Queue = Annotated[Path, typer.Option(help="a YAML file of queued jobs, whose workers and servers are numbers")]
-By = Annotated[str, typer.Option(help="netpack, mina, first; several, separated by commas, are compared")]
+Placements = Annotated[str, typer.Option(help="netpack, mina, first; several, separated by commas, are compared")]
 Quota = Annotated[
     int, typer.Option(help="jobs that a switch serves at once under policies with exclusive INA (mina, first)")
 ]
-RoundTrip = Annotated[str, typer.Option(help="how long a slot is held under policies with statistical INA (netpack)")]
-At = Annotated[str | None, typer.Option(help="write the jobs that run at this time; default: when most jobs run")]
+RoundTrip = Annotated[float, time_option("how long a slot is held under policies with statistical INA (netpack)")]
+At = Annotated[float | None, time_option("write the jobs that run at this time; default: when most jobs run")]
 PlacementFolder = Annotated[
     Path | None,
-    typer.Option(help="folder for placement.csv and jobs.yml, which planners take; a subfolder per policy if several"),
+    output_option("folder for placement.csv and jobs.yml, which planners take; a subfolder per policy if several"),
 ]
 
 
 def place(
     fabric: FabricOptions,
     queue: Queue,
-    by: By = "netpack",
+    placements: Placements = "netpack",
     quota: Quota = 1,
-    round_trip: RoundTrip = "1ms",
+    round_trip: RoundTrip = 0.001,
     at: At = None,
     seed: Seed = 0,
     output: PlacementFolder = None,
 ) -> None:
     """Place a queue of jobs that come and go: the hosts of each, the jobs with INA, and expected completion times."""
-    options = InaOptions(quota, parse_duration(round_trip))
-    moment = None if at is None else parse_duration(at)
-    place_and_print(Screen(), fabric.choice(seed), queue, split_names(by) or (by,), options, moment, output)
+    names, options = split_names(placements) or (placements,), InaOptions(quota, round_trip)
+    place_and_print(Screen(), fabric.choice(seed), queue, names, options, at, output)
 
 
 COLUMNS = ("job", "arrival_s", "start_s", "end_s", "ina_s", "workers", "servers")
@@ -74,14 +72,14 @@ def place_and_print(
 
 def comparison(placed: Mapping[str, Sequence[PlacedJob]]) -> Table:
     """A row for each policy: means over jobs, the share of time with INA, and the end of the last job."""
-    table = Table("placement", "mean JCT (s)", "mean wait (s)", "with INA", "all done (s)")
+    table = Table("placement", "mean JCT", "mean wait", "with INA", "all done")
     for name, jobs in placed.items():
         ran = sum(job.end_s - job.start_s for job in jobs)
         figures = (
-            f"{fmean(job.completion_s for job in jobs):.3f}",
-            f"{fmean(job.start_s - job.job.arrival_s for job in jobs):.3f}",
+            Amount(fmean(job.completion_s for job in jobs), "s"),
+            Amount(fmean(job.start_s - job.job.arrival_s for job in jobs), "s"),
             f"{sum(job.ina_s for job in jobs) / ran:.0%}",
-            f"{max(job.end_s for job in jobs):.3f}",
+            Amount(max(job.end_s for job in jobs), "s"),
         )
         table.add_row(name, *figures)
     return table

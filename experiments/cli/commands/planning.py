@@ -19,6 +19,7 @@ from inakit.experiments.cli.options import (
     ShapeOptions,
     SizedJobsOptions,
     one_planner,
+    output_option,
     some_planners,
     split_names,
 )
@@ -42,21 +43,21 @@ from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find
 from inakit.topo.errors import InputError, lacking_import
 from inakit.topo.files.reader import write_new
 
-Planner = Annotated[
+Planners = Annotated[
     str,
     typer.Option(
         help="by name or file (./mine.py); several, separated by commas, are compared", autocompletion=some_planners
     ),
 ]
 Output = Annotated[
-    Path | None, typer.Option(help="folder for plan.json and the table entries; a subfolder per planner if several")
+    Path | None, output_option("folder for plan.json and the table entries; a subfolder per planner if several")
 ]
 
 
 def plan(
     fabric: FabricOptions,
     job: SizedJobsOptions,
-    planner: Planner = "aro",
+    planners: Planners = "aro",
     mode: PlanMode = "reliable",
     headroom: Headroom = AFTERWARDS,
     seed: Seed = 0,
@@ -65,15 +66,15 @@ def plan(
 ) -> None:
     """Plan without running: the plan, its predicted figures, and the table entries; or compare planners."""
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
-    planners = by_name(split_names(planner) or (planner,))
-    for each in planners.values():
+    methods = by_name(split_names(planners) or (planners,))
+    for each in methods.values():
         find_method(each)
-    plans = {name: plan_to_run(problem, each, seed, mode, headroom) for name, each in planners.items()}
+    plans = {name: plan_to_run(problem, each, seed, mode, headroom) for name, each in methods.items()}
     if len(plans) == 1:
         print_plan(Screen(), *plans.values())
     else:
         print_comparison(Screen(), plans)
-    print_chip_costs(Screen(), plans, planners, seed=seed, headroom=headroom)
+    print_chip_costs(Screen(), plans, methods, seed=seed, headroom=headroom)
     if output is not None:
         for name, made in plans.items():
             write(output if len(plans) == 1 else output / name, made, name, find_program(program))
@@ -93,21 +94,27 @@ def write(folder: Path, made: Prepared, name: str, program: DataPlaneProgram) ->
         Screen().print(f"{name}: {line}", highlight=False, markup=False, soft_wrap=True)
 
 
-PlanFile = Annotated[Path, typer.Argument(help="a plan.json")]
-FabricFile = Annotated[Path, typer.Argument(help="the plan's fabric: .yml or .graphml")]
-JobsFile = Annotated[Path, typer.Argument(help="the plan's jobs: .yml")]
+PlanFile = Annotated[Path, typer.Argument(help="a plan.json, or the folder that `inakit plan --output` writes")]
+FabricFile = Annotated[
+    Path | None, typer.Argument(help="the plan's fabric: .yml or .graphml; default: fabric.yml beside the plan")
+]
+JobsFile = Annotated[Path | None, typer.Argument(help="the plan's jobs: .yml; default: jobs.yml beside the plan")]
 
 
-def check(plan: PlanFile, fabric: FabricFile, jobs: JobsFile) -> None:
+def check(plan: PlanFile, fabric: FabricFile = None, jobs: JobsFile = None) -> None:
     """Check a plan against a fabric and jobs: every rule, with code that no planner shares."""
-    check_files(plan, fabric, jobs)
-    Screen().print(f"{plan}: valid", style="green", highlight=False)
+    file = plan / "plan.json" if plan.is_dir() else plan
+    check_files(file, fabric or file.with_name("fabric.yml"), jobs or file.with_name("jobs.yml"))
+    Screen().print(f"{plan}: valid", style="green", highlight=False, soft_wrap=True)
 
 
 DrawnPlanner = Annotated[
-    str | None, typer.Option(help="also draw this planner's trees and link loads", autocompletion=one_planner)
+    str | None,
+    typer.Option(
+        "--planners", help="one planner, whose trees and link loads are drawn too", autocompletion=one_planner
+    ),
 ]
-PictureName = Annotated[Path, typer.Option(help="name of the files; .png, .svg and .yml are added")]
+PictureName = Annotated[Path, output_option("name of the files; .png, .svg and .yml are added")]
 FABRIC = Path("fabric")
 
 
@@ -129,7 +136,7 @@ def topo(
         Screen().print(f"wrote {path}", highlight=False)
 
 
-JobsFileToWrite = Annotated[Path | None, typer.Option(help="a new .yml file; default: print the jobs")]
+JobsFileToWrite = Annotated[Path | None, output_option("a new .yml file; default: print the jobs")]
 
 
 def jobs(
@@ -155,19 +162,23 @@ Load = Annotated[
 
 def list_planners(load: Load = False) -> None:
     """List the planners, and the schedulers of optical circuits."""
-    for name, line in KIT.items():
-        print(f"{name:16} {line.summary}{options_of(METHODS[name]) if load else ''}")
-    if OWN:
-        print("\nyour own planners, which take part in every comparison:")
-    for name in OWN:
-        print(f"{name:16} {own_line(name, load=load)}")
-    print("\nschedulers of optical circuits (P4INC-AOI), for `inakit reproduce p4inc-aoi`:")
-    for name, line in SCHEDULERS.items():
-        print(f"{name:16} {line.summary}")
-    print("\n`inakit design` also chooses the network, for a cluster of optical links (ATRO).")
+    console = Screen(highlight=False, markup=False, soft_wrap=True)
+    kit = ((name, f"{line.summary}{options_of(METHODS[name]) if load else ''}") for name, line in KIT.items())
+    own = ((name, own_line(name, load=load)) for name in OWN)
+    schedulers = ((name, line.summary) for name, line in SCHEDULERS.items())
+    for kind, heading, lines in (
+        ("planner", "", kit),
+        ("own planner", "\nyour own planners, which take part in every comparison:" if OWN else "", own),
+        ("scheduler", "\nschedulers of optical circuits (P4INC-AOI), for `inakit schedule`:", schedulers),
+    ):
+        if heading:
+            console.print(heading)
+        for name, summary in lines:
+            console.row(f"{name:16} {summary}", {"kind": kind, "name": name, "summary": summary})
+    console.print("\n`inakit design` also chooses the network, for a cluster of optical links (ATRO).")
     if not load:
-        print("`inakit planners --load` also shows options, and whether your own planners can be used.")
-    print("`inakit planners new mine.py` writes a starter planner, for `--planner ./mine.py`.")
+        console.print("`inakit planners --load` also shows options, and whether your own planners can be used.")
+    console.print("`inakit planners new mine.py` writes a starter planner, for `--planners ./mine.py`.")
 
 
 def own_line(name: str, *, load: bool) -> str:
@@ -197,10 +208,10 @@ def new(
     if package is not None:
         name = write_package(package, KIT)
         print(f"wrote {package}: install it with `pip install --editable {package}`, and try it:")
-        print(f"inakit plan --topo fattree --planner {name},aro")
+        print(f"inakit plan --topo fattree --planners {name},aro")
         return
     write_planner(file, KIT)
     path = file if file.parent != Path() else f"./{file}"
     print(f"wrote {file}; try it:")
-    print(f"inakit plan --topo fattree --planner {path},aro")
+    print(f"inakit plan --topo fattree --planners {path},aro")
     print(f"inakit emulate --topo fattree --switch virtual --planners {path},aro")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import RESULTS, Results
+from inakit.experiments.cli.options import RESULTS, Results, output_option
 from inakit.experiments.report.write import write_comparison, write_report
 from inakit.experiments.run.console import Screen
 from inakit.experiments.study.table import is_study
@@ -19,7 +19,7 @@ Paths = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(help="the file to write; default: report.html in the folder, comparison.html here for several runs"),
+    output_option("the file to write; default: report.html in the folder, comparison.html here for several runs"),
 ]
 COMPARISON = Path("comparison.html")
 

@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from inakit.experiments.cli.options import RESULTS, Results, Switch, exit_code, one_figure, one_paper, split_names
+from inakit.experiments.cli.options import (
+    RESULTS,
+    Quick,
+    Results,
+    Switch,
+    exit_code,
+    one_figure,
+    one_paper,
+    split_names,
+)
 from inakit.experiments.papers.common.claims import find_ledger, ledgers, print_ledger
 from inakit.experiments.papers.common.figure_registry import (
     Request,
@@ -48,7 +57,6 @@ Claims = Annotated[
         "--claims", help="what the paper, or every paper, prints: our values, what is reproduced, what differs and why"
     ),
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="fewer and shorter runs")]
 
 
 def reproduce(
@@ -68,7 +76,9 @@ def reproduce(
         raise typer.Exit(exit_code(worst_of([print_ledger(Screen(), ledger, results) for ledger in asked])))
     if paper is None or (figure is None and not simulated):
         for names, found in figures(paper):
-            print(f"{names:28} {found.summary}")
+            own_paper, _, own_figure = names.partition(" ")
+            cells = {"paper": own_paper, "figure": own_figure, "summary": found.summary}
+            Screen().row(f"{names:28} {found.summary}", cells)
         return
     check_results(results)
     add_planners(split_names(planners), Screen())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as text_of_json
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -13,13 +12,22 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.cli.options import Scale, Seed, exit_code, one_of, some_of, split_names
+from inakit.experiments.cli.options import (
+    Scale,
+    Seed,
+    exit_code,
+    one_of,
+    output_option,
+    some_of,
+    split_names,
+    time_option,
+)
 from inakit.experiments.report.document import Document
 from inakit.experiments.report.gather import made_by
 from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.report.write import PAGE, write_page
 from inakit.experiments.run.circuit_schedule import CircuitFault
-from inakit.experiments.run.console import NARROW, Screen, figures, names
+from inakit.experiments.run.console import NARROW, Screen, drawn, figures, names
 from inakit.experiments.run.printed_report import styled
 from inakit.experiments.run.scenario import parse_scale
 from inakit.experiments.run.scheduled import Scheduled, read_problem
@@ -49,7 +57,7 @@ Schedulers = Annotated[
         autocompletion=some_of("inakit.planner.registry:SCHEDULERS"),
     ),
 ]
-Jobs = Annotated[int | None, typer.Option(min=1, help="only so many jobs of the trace, the first to arrive")]
+First = Annotated[int | None, typer.Option(min=1, help="only so many jobs of the trace, the first to arrive")]
 Iterations = Annotated[
     int | None,
     typer.Option(min=1, help="iterations of each job of a public trace; default: as many as its duration has"),
@@ -57,13 +65,13 @@ Iterations = Annotated[
 Gradient = Annotated[
     int | None, typer.Option(min=4, help="gradient of each job of a public trace; default: drawn from 102 to 548 MB")
 ]
-Compute = Annotated[str, typer.Option(help="computing time of an iteration of a public trace")]
-TimeLimit = Annotated[float, typer.Option(min=0.1, help="for milp: seconds until the best schedule found is taken")]
+Compute = Annotated[float, time_option("computing time of an iteration of a public trace", above_0=True)]
+TimeLimit = Annotated[float, time_option("for milp: until the best schedule found is taken", above_0=True)]
 Dark = Annotated[
     str, typer.Option(help="a connection that fails for good, and when: rack1:rack2@12s; schedules go on without it")
 ]
 OutputFolder = Annotated[
-    Path | None, typer.Option(help="folder for schedules, jobs.csv, circuits.csv and the page report.html")
+    Path | None, output_option("folder for schedules, jobs.csv, circuits.csv and the page report.html")
 ]
 OnWorld = Annotated[
     str,
@@ -72,27 +80,25 @@ OnWorld = Annotated[
         autocompletion=one_of("none", "virtual", "fast", "bmv2"),
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="print everything as JSON")]
 NO_WORLD = "none"
 SCALE = "1/5000"
 
 
-def schedule(  # noqa: PLR0912, a command that is read from top to bottom
+def schedule(
     center: CenterFile = None,
     starter: Starter = None,
     trace: TraceFile = None,
-    scheduler: Schedulers = "INC-TW",
-    jobs: Jobs = None,
+    schedulers: Schedulers = "INC-TW",
+    first: First = None,
     iterations: Iterations = None,
     gradient_bytes: Gradient = None,
-    compute: Compute = "250ms",
+    compute: Compute = 0.25,
     time_limit: TimeLimit = 60.0,
     switch: OnWorld = NO_WORLD,
     scale: Scale = SCALE,
     dark: Dark = "",
     seed: Seed = 0,
     output: OutputFolder = None,
-    json: Json = False,
 ) -> None:
     """Schedule jobs and optical circuits on a data centre of your own; compare schedulers; run them by packets.
 
@@ -105,16 +111,13 @@ def schedule(  # noqa: PLR0912, a command that is read from top to bottom
         write_starter(starter, console)
         return
     assert center is not None
-    compute_s = parse_duration(compute)
-    if compute_s <= 0:
-        raise InputError(f"--compute {compute}: expected a time above 0, such as 250ms")
-    reading = TraceReading(gradient_bytes, compute_s, iterations, jobs, seed)
+    reading = TraceReading(gradient_bytes, compute, iterations, first, seed)
     problem, notes = read_problem(center, trace, reading)
-    chosen = split_names(scheduler)
+    chosen = split_names(schedulers)
     for name in chosen:
         find_scheduler(name)
     if not chosen:
-        raise InputError("--scheduler: give at least one name; `inakit planners` lists them")
+        raise InputError("--schedulers: give at least one name; `inakit planners` lists them")
     factor = parse_scale(scale)
     world = None if switch == NO_WORLD else find_world(switch)
     options = SolverOptions(seed=seed, time_limit_s=time_limit)
@@ -126,18 +129,15 @@ def schedule(  # noqa: PLR0912, a command that is read from top to bottom
             f"slots from {fault.slot + 1} on are planned anew, without a connection of {dark.partition('@')[0]}"
         )
     if world is not None:
-        found = [each.run(world, factor, output, console, quiet=json) for each in found]
+        found = [each.run(world, factor, output, console, quiet=not drawn()) for each in found]
     document = document_of(problem, found, notes, center.name if trace is None else trace.name)
-    if json:
-        typer.echo(text_of_json.dumps(document, indent=1, allow_nan=False))
-    else:
-        for note in notes:
-            console.print(note, highlight=False, soft_wrap=True)
-        console.print(table_of(found))
+    for note in notes:
+        console.print(note, highlight=False, soft_wrap=True)
+    console.print(table_of(found))
+    console.as_json(document)
     if output is not None:
         for file in write_results(output, problem, found, document):
-            if not json:
-                console.print(f"wrote {file}", highlight=False, soft_wrap=True)
+            console.print(f"wrote {file}", highlight=False, soft_wrap=True)
     verdicts = [each.ran.outcome.verdict for each in found if each.ran is not None]
     raise typer.Exit(max(map(exit_code, verdicts), default=0))
 
@@ -156,7 +156,7 @@ def fault_of(text: str, problem: Scheduling) -> CircuitFault:
 
 
 def document_of(problem: Scheduling, found: Sequence[Scheduled], notes: Sequence[str], source: str) -> dict[str, Any]:
-    """Everything about the schedules, as the page and `--json` have it. Rates are in bit/s, times in s."""
+    """Everything about the schedules, as the page and `--format json` have it. Rates are in bit/s, times in s."""
     styles = styles_of([each.name for each in found])
     center = problem.center
     return {

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import RESULTS, Results, split_names
+from inakit.experiments.cli.options import RESULTS, Processes, Results, split_names
 from inakit.experiments.run.console import Screen
 from inakit.experiments.study.setting import starter_text
 from inakit.topo.files.reader import write_new
@@ -22,7 +22,6 @@ def new(file: Annotated[Path, typer.Argument(help="a new .yml file")] = Path("st
 On = Annotated[
     str, typer.Option(help="loky: processes of this machine; dask:tcp://HOST:8786; submitit:slurm,timeout_min=60")
 ]
-Processes = Annotated[int | None, typer.Option(min=1, help="runs at once; default: one per processor")]
 Again = Annotated[str, typer.Option(help="kept runs to repeat: failed, all, or the first letters of their names")]
 
 INCOMPLETE = 1

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
+from inakit.experiments.cli.options import Seed, output_option
 from inakit.experiments.run.console import Screen
 from inakit.switch.networks.course_files import read_network
 from inakit.switch.networks.running_network import Doors, RunningNetwork, check_mininet
@@ -40,7 +41,7 @@ def say(line: str) -> None:
 
 def compare(
     program: Program,
-    targets: Annotated[str, typer.Option(help="two of fast, interpreted, kernel and bmv2")] = "fast,bmv2",
+    between: Annotated[str, typer.Option(help="two of fast, interpreted, kernel and bmv2")] = "fast,bmv2",
     packets: Annotated[int, typer.Option(min=1, help="number of packets")] = 1000,
     commands: Annotated[
         Path | None,
@@ -53,16 +54,16 @@ def compare(
     headers: Annotated[
         str, typer.Option("--with", help="headers of every packet, if the program reads them unchecked: tcp,ipv4")
     ] = "",
-    seed: Annotated[int, typer.Option(help="the seed of packets and entries")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Send the same random packets to two targets, and compare their output.
 
     The program's parser accepts the packets. Exit code 1: DIFFERENT; 4: undecided, because packets were LOST or one
     target is UNSTEADY (clocks, random numbers).
     """
-    program, names = compiled(program), tuple(name.strip() for name in targets.split(","))
+    program, names = compiled(program), tuple(name.strip() for name in between.split(","))
     if len(names) != 2:
-        raise InputError(f"--targets {targets}: expected two, such as fast,bmv2")
+        raise InputError(f"--between {between}: expected two, such as fast,bmv2")
     shown = Screen(stderr=True)
     with Progress(console=shown, transient=True, disable=not shown.is_terminal) as progress:
         task = progress.add_task("packets", total=packets)
@@ -120,7 +121,7 @@ def ptf(
 def replay(
     program: Program,
     given: Annotated[list[str], typer.Option("--in", help="PORT:FILE.pcap; repeat for each port")],
-    output: Annotated[Path, typer.Option("--out", help="a new folder, for port0.pcap, port1.pcap, ...")],
+    output: Annotated[Path, output_option("a new folder, for port0.pcap, port1.pcap, ...")],
     commands: Annotated[
         Path | None, typer.Option(help="a file of simple_switch_CLI commands, or an s1-runtime.json")
     ] = None,
@@ -135,7 +136,9 @@ def replay(
     replayed = replayed_by(compiled(program), commands, pcaps, output, target, skipped=say)
     console = Screen(highlight=False)
     for port in sorted({*replayed.arrived, *replayed.left}):
-        console.print(f"port {port:3}: {replayed.arrived[port]:8,} arrived, {replayed.left[port]:8,} left")
+        arrived, left = replayed.arrived[port], replayed.left[port]
+        line = f"port {port:3}: {arrived:8,} arrived, {left:8,} left"
+        console.row(line, {"port": port, "arrived": arrived, "left": left})
     console.print(f"wrote {output}", soft_wrap=True)
 
 
@@ -150,7 +153,7 @@ def network(
     grpc: Annotated[
         bool, typer.Option("--p4runtime", help="serve P4Runtime for each switch, at ports from 9559 on")
     ] = False,
-    run: Annotated[
+    execute: Annotated[
         list[str] | None, typer.Option(help="a line for the network's command line; the network then ends")
     ] = None,
     pingall: Annotated[
@@ -169,7 +172,7 @@ def network(
             say(f"run this beside the network, in another terminal: {script}")
         if pingall:
             raise typer.Exit(FAILED if started.lost() else 0)
-        talk(started, run or ())
+        talk(started, execute or ())
 
 
 def talk(started: RunningNetwork, lines: Sequence[str]) -> None:
@@ -189,14 +192,14 @@ def stf(
     program: Program,
     test: Annotated[Path, typer.Argument(help="a test in p4c's Simple Test Framework format")],
     target: Target = "fast",
-    trace: Annotated[
-        bool, typer.Option("--trace", help="trace each packet: states, keys, hits, actions, fields")
+    steps: Annotated[
+        bool, typer.Option("--steps", help="print each packet's steps: states, keys, hits, actions, fields")
     ] = False,
 ) -> None:
     """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""
-    if trace and target != "fast":
-        raise InputError(f"--trace with --target {target}: only the embedded switch in this process keeps a trace")
-    result = play(compiled(program), read_script(test), "traced" if trace else target)
+    if steps and target != "fast":
+        raise InputError(f"--steps with --target {target}: only the embedded switch in this process keeps its steps")
+    result = play(compiled(program), read_script(test), "traced" if steps else target)
     console = Screen(soft_wrap=True, highlight=False, markup=False)
     for line in (*result.shown, *result.reasons):
         console.print(line)

@@ -164,16 +164,15 @@ BAR = 40
 """The length in characters of a bar for the full rate of a link."""
 
 
-def curve_lines(path: Path, star: Star, slots: Sequence[int]) -> Iterator[str]:
-    """Measure the program in a file with each of these pool sizes; yield a line for each."""
+def curve(path: Path, star: Star, slots: Sequence[int]) -> Iterator[tuple[int, float, str]]:
+    """Measure the program in a file with each of these pool sizes; yield each with its rate in bit/s, and a bar."""
     texts = read_submission(path).texts
     if path.name not in texts or path.suffix != ".json":
         raise InputError(f"{path}: expected a compiled program, such as pool.json (`inakit p4c pool.p4` writes it)")
     with closing(SandboxedSwitch(texts[path.name], path.stem)) as switch:
-        yield f"{star}\n{'slots':>5} {'Mbit/s':>10}"
         for each in slots:
             rate_bps = throughput(switch, star, each)
-            yield f"{each:5} {rate_bps / 1e6:10.3f} {'#' * round(BAR * rate_bps / star.rate_bps)}"
+            yield each, rate_bps, "#" * round(BAR * rate_bps / star.rate_bps)
 
 
 SLOTS, ROUNDS = 64, 5

@@ -19,7 +19,6 @@ from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.calibrate.rate_probe import fit, packets
-from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.emulate.emulate import overall
 from inakit.experiments.papers.common.claims import read_ledger
 from inakit.experiments.papers.common.drawing import BARS, VIOLINS, Panel
@@ -59,6 +58,7 @@ from inakit.planner.install.ina_program import INA, DataPlaneProgram
 from inakit.planner.prepared import Prepared, with_headroom
 from inakit.topo.errors import writing
 from inakit.topo.files.fabrics import save_fabric
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.closed_loop import Progress, ReliableOptions
 from inakit.traffic.endpoints.gradient import Gradients
 from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
@@ -186,10 +186,9 @@ def scale_of(runs: Sequence[EmulatedRun], world: World, console: Console) -> flo
     heaviest = max((Prepared(run.problem, run.plan) for run in runs), key=packets)
     found = fit({heaviest.plan.method: heaviest}, world, console, panel=False)
     if found.scale < 1:
-        line = (
-            f"slowed down to {found.scale:.3g} of their rates: links of at most {rate_words(found.link_bps)} are what "
-        )
-        console.print(f"{line}{world.name} carries here", highlight=False, soft_wrap=True)
+        slowed, most = f"slowed down to {found.scale:.3g} of their rates", in_words(found.link_bps, "bit/s")
+        line = f"{slowed}: links of at most {most} are what {world.name} carries here"
+        console.print(line, highlight=False, soft_wrap=True)
     return found.scale
 
 

@@ -153,7 +153,9 @@ def run_simulated(paper: str, console: Console, request: Request) -> str:
     for name, figure in figures_of(paper).items():
         if figure.simulated:
             figure.check(request)
-            console.rule(f"{paper} {name}: {figure.summary}")
+            console.print(
+                f"\n{paper} {name}: {figure.summary}", style="bold", markup=False, highlight=False, soft_wrap=True
+            )
             verdict, error = tried(partial(figure.run, console, request))
             verdicts.append(verdict or Verdict.FAILED)
             if error:

@@ -21,7 +21,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.common.claims import read_ledger
 from inakit.experiments.papers.common.drawing import LINES, Panel
 from inakit.experiments.papers.common.emulated_figure import (
@@ -79,6 +78,7 @@ from inakit.planner.methods.inart.inart_forest import rate_bps
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
 from inakit.planner.replan import FILLED, SLOW, fitted, rate_left_bps, replan, with_rate
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.measure.measured import Iteration
 from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 from inakit.traffic.wire.packet_format import FRAGMENT
@@ -186,7 +186,7 @@ def asked_scale(request: Request) -> float:
 
 def packets_in_words(scale: float) -> str:
     times = scale / EMULATED_SCALE
-    links, low, high = (rate_words(rate * times) for rate in (LINK_BPS, LOW_BPS, HIGH_BPS))
+    links, low, high = (in_words(rate * times, "bit/s") for rate in (LINK_BPS, LOW_BPS, HIGH_BPS))
     sizes = ", ".join(f"{name} {size * times / 1e6:g}" for name, size in MODELS.items())
     shown = "" if times == 1 else f"; rates and sizes above are divided by {times:g}"
     return f"links of {links} (heterogeneous: {low} to {high}), gradients in MB: {sizes}{shown}"

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.common.claims import Evidence, read_ledger
 from inakit.experiments.papers.common.drawing import LINES, Panel, Printed
 from inakit.experiments.papers.common.emulated_figure import conclusion, kind_of, name_in_world, rates_as_planned
@@ -31,6 +30,7 @@ from inakit.experiments.papers.inart.emulated import emulate_plan, gradient_byte
 from inakit.experiments.papers.inart.setting import ATP, FITTED, INART, LBMM, MODELS, ONE, R_INART, planned_by
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.fabric.generators import inart_testbed
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 LEDGER = read_ledger("inart")
@@ -145,7 +145,7 @@ def show(name: str, found: Findings) -> Iterator[Part]:
             yield judged(name, counts, series)
     yield from afterwards(view, found, printed)
     yield conclusion(list(found.results.values()))
-    yield f"links of {rate_words(LINK_BPS)} with 1/1000 of the paper's rates and sizes"
+    yield f"links of {in_words(LINK_BPS, 'bit/s')} with 1/1000 of the paper's rates and sizes"
     yield Picture(panels)
 
 

@@ -19,7 +19,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.common import statements
 from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
 from inakit.experiments.papers.common.emulated_figure import (
@@ -55,6 +54,7 @@ from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJo
 from inakit.planner.methods.p4inc_aoi.schedule import Schedule, ScheduleFigures, figures, traffic_bps
 from inakit.planner.registry import find_scheduler
 from inakit.topo.fabric.fabric import QUEUE_PACKETS
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.closed_loop import Progress
 
 
@@ -399,7 +399,7 @@ def show(testbed: Testbed, request: Request, done: EmulatedRuns) -> Iterator[Par
     yield Picture(panels(rows), "testbed")
     yield Picture([reductions_panel(kinds)], "reductions")
     yield rows_table(rows)
-    yield f"ports of {rate_words(TESTBED.port_bps * testbed.scale)}"
+    yield f"ports of {in_words(TESTBED.port_bps * testbed.scale, 'bit/s')}"
     yield reductions_table(kinds)
     yield list(claims(rows))
 

@@ -197,7 +197,7 @@ def test_combinations_are_many_different_and_of_known_planners() -> None:
 
 @pytest.mark.compiler
 def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:
-    options = ("--switch", "virtual", "--short", "--only", "lbmm", "--seconds", "0.05")
+    options = ("--switch", "virtual", "--quick", "--only", "lbmm", "--duration", "0.05")
     answer = inakit("agree", *options, at=tmp_path)
     assert answer.code == 0, answer
     assert "1 of 1: aro-figure1 lbmm: VALID (rate +0.00 %, time +0.00 %)" in answer.output
@@ -217,7 +217,7 @@ def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:
 def test_virtual_time_agrees_with_an_emulation(tmp_path: Path) -> None:
     """In 2 s: a slow machine's emulation is up to 30 ms late, which would be more of 0.6 s than times may differ by."""
     with nothing_left():
-        answer = inakit("agree", "--short", "--only", "aro-figure1 aro", "--seconds", "2", at=tmp_path)
+        answer = inakit("agree", "--quick", "--only", "aro-figure1 aro", "--duration", "2", at=tmp_path)
     written = json.loads((tmp_path / "results" / "latest" / "agreement.json").read_text())
     if not written["summary"]["counted"]:
         pytest.skip(f"this machine is too busy for a valid run: {written['combinations'][0]['reasons'][:3]}")

@@ -105,7 +105,7 @@ def test_a_plan_is_that_of_its_method_and_shows_itself() -> None:
     plan = ina.plan(fabric, job, "aro", seed=3)
     made = METHODS["aro"].plan(ina.Problem(fabric, (job,), plan.problem.fragment), ina.Options(seed=3))
     assert plan.plan.trees == made.trees
-    assert repr(plan).startswith("<Plan aro on leafspine-2x2: 1 tree, 20.000 Mbit/s, ")
+    assert repr(plan).startswith("<Plan aro on leafspine-2x2: 1 tree, 20 Mbit/s, ")
     page = plan._repr_html_()
     assert "<table>" in page and "leaf1" in page
     assert "<svg" in plan.picture()._repr_svg_()

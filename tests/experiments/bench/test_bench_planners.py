@@ -1,4 +1,4 @@
-"""`inakit bench --planners` on a small case: a row with the rate, the times and their ratio."""
+"""`inakit bench planners` on a small case: a row with the rate, the times and their ratio."""
 
 from __future__ import annotations
 

@@ -330,7 +330,7 @@ def test_virtual_time_has_no_limit_to_be_found(tmp_path: Path) -> None:
 @pytest.mark.beside
 def test_what_cannot_be_calibrated_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     with nothing_left(tmp_path):
-        for arguments in (("--verify", "-1"), ("--curve", "big"), ("--planner", "none")):
+        for arguments in (("--verify", "-1"), ("--curve", "big"), ("--planners", "none")):
             answer = inakit("calibrate", "--switch", "fast", *arguments, at=tmp_path)
             assert answer.code == 2, answer
             assert arguments[1] in answer.error

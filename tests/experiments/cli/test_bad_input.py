@@ -46,11 +46,11 @@ MISTAKES = (
     Mistake("unknown mode", (*ON_FILES, "--mode", "reply"), ("unknown mode 'reply'", "did you mean 'replay'?")),
     Mistake("unknown switch", (*ON_FILES, "--switch", "bmv3"), ("unknown switch 'bmv3'", "did you mean 'bmv2'?")),
     Mistake(
-        "unknown slot policy", (*ON_FILES, "--policy", "atq"), ("unknown slot policy 'atq'", "did you mean 'atp'?")
+        "unknown slot policy", (*ON_FILES, "--policies", "atq"), ("unknown slot policy 'atq'", "did you mean 'atp'?")
     ),
     Mistake(
         "a root in the network without a closed loop",
-        (*ON_FILES, "--mode", "replay", "--policy", "switchml"),
+        (*ON_FILES, "--mode", "replay", "--policies", "switchml"),
         ("slot policy 'switchml' in mode 'replay'", "choose reliable"),
     ),
     Mistake("odd k", ("--k", "5"), ("5", "even")),
@@ -133,11 +133,11 @@ plan --ina 2 | 2
 plan --ina nan | nan
 plan --pipelines 0 | 0 pipelines
 plan --model nomodel | nomodel
-plan --planner aro,nope | unknown planner 'nope'
+plan --planners aro,nope | unknown planner 'nope'
 plan --output empty.yml | empty.yml
 plan --output empty.yml/below | empty.yml
 topo --output empty.yml/below/x | empty.yml
-topo --planner nope | unknown planner 'nope'
+topo --planners nope | unknown planner 'nope'
 jobs --output folder | folder already exists
 jobs --iterations 0 | 0 iterations; at least 1
 check empty.json empty.yml empty.yml | empty.yml
@@ -147,23 +147,23 @@ reproduce aro nofig | nofig
 reproduce aro fig7 --results empty.yml | empty.yml: File exists: it is a file; choose a folder
 design --ports 0 | 0
 design --capacity x | 'x': expected a rate
-design --time-limit-s nan | nan
+design --time-limit nan | --time-limit nan: expected a time
 exactness --levels 9 | --levels 9: numbers from
 exactness --levels x | x
 exactness --policies nope | nope
 exactness --conditions nope | nope
 exactness --switch nope | unknown switch 'nope'
 dump leaf1 --run zzzz | network
-top --interval nan | interval nan: at least
+top --interval nan | --interval nan: expected a time
 capture leaf1 3 --output x.pcap --run zzzz | network
 switch stf x.p4 test.stf | x.p4
 switch stf broken.json test.stf | broken.json: not JSON line 1: Expecting value
 switch stf empty.json test.stf | empty.json: empty; the JSON that p4c-bm2-ss writes is expected
 switch stf folder test.stf | folder: is a directory
-switch compare x.p4 --targets fast,interpreted | x.p4
-switch compare broken.json --targets fast | --targets fast: expected two
-switch replay x.p4 --in 1:bytes.yml --out out | x.p4
-switch replay x.p4 --in x --out out | --in x: expected PORT:FILE.pcap
+switch compare x.p4 --between fast,interpreted | x.p4
+switch compare broken.json --between fast | --between fast: expected two
+switch replay x.p4 --in 1:bytes.yml --output out | x.p4
+switch replay x.p4 --in x --output out | --in x: expected PORT:FILE.pcap
 """
 """A command line, and what its one line of error must say."""
 
@@ -196,7 +196,7 @@ def test_bad_input_to_any_command_is_one_line(
 def test_unknown_option_is_refused(tmp_path: Path) -> None:
     answer = inakit("emulate", "--planer", "aro", at=tmp_path)
     assert answer.code == 2
-    assert "--planers" in answer.error or "--planner" in answer.error
+    assert "--planers" in answer.error or "--planners" in answer.error
 
 
 def programs_without(missing: str, folder: Path) -> dict[str, str]:

@@ -149,7 +149,7 @@ OF_ANYBODY = (
     ),
     Border("output full", "lacking.streams(1, instead='/dev/full')", "plan", ("No space left", "another file")),
     Border("help full", "lacking.streams(1, instead='/dev/full')", "--help", ("No space left", "another file")),
-    Border("empty planner", "", "plan --planner ''", ("--planner is empty", "omit it")),
+    Border("empty planner", "", "plan --planners ''", ("--planners is empty", "omit it")),
     Border("empty fabric", "", "plan --topo ''", ("--topo is empty", "omit it")),
     Border("empty results", "", f"{VIRTUAL} --results=", ("--results is empty", "omit it")),
     Border("empty file", "", "plan --jobs ''", ("--jobs is empty", "omit it")),
@@ -257,7 +257,7 @@ def test_a_module_of_the_users_in_the_way_is_named(name: str, tmp_path: Path) ->
 def test_modules_of_the_users_with_the_names_of_the_kits_folders_are_not_in_the_way(tmp_path: Path) -> None:
     for name in ("experiments", "labs", "p4", "planner", "switch", "topo", "traffic"):
         tmp_path.joinpath(f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
-    answer = inakit("plan", "--planner", "atp", at=tmp_path, entry=f"import sys; sys.path.insert(0, '.'); {ENTRY}")
+    answer = inakit("plan", "--planners", "atp", at=tmp_path, entry=f"import sys; sys.path.insert(0, '.'); {ENTRY}")
     assert answer.code == 0, answer
 
 
@@ -265,7 +265,9 @@ def test_modules_of_the_users_with_the_names_of_the_kits_folders_are_not_in_the_
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_output_that_lacks_letters_gets_others(encoding: str, tmp_path: Path) -> None:
     narrow = f"import sys; sys.stdout.reconfigure(encoding={encoding!r}, errors='strict')\n"
-    answer = inakit(*VIRTUAL.split(), at=tmp_path, entry=narrow + ENTRY, environment={"TERM": "dumb", "COLUMNS": "40"})
+    answer = inakit(
+        *VIRTUAL.split(), "--details", at=tmp_path, entry=narrow + ENTRY, environment={"TERM": "dumb", "COLUMNS": "40"}
+    )
     assert answer.code == 0, answer
     assert answer.error == ""
     assert answer.output.isascii()
@@ -276,7 +278,9 @@ def test_output_that_lacks_letters_gets_others(encoding: str, tmp_path: Path) ->
 @pytest.mark.parametrize("environment", [{}, {"TERM": "dumb"}, {"TERM": ""}], ids=str)
 def test_tables_stay_readable_on_a_narrow_terminal(columns: int, environment: dict[str, str], tmp_path: Path) -> None:
     """Nothing is cut: each figure is there, after the heading of its column where the table does not fit."""
-    answer = inakit("plan", "--topo", "aro-figure1", at=tmp_path, environment={"COLUMNS": str(columns)} | environment)
+    answer = inakit(
+        "plan", "--topo", "aro-figure1", "--details", at=tmp_path, environment={"COLUMNS": str(columns)} | environment
+    )
     assert answer.code == 0, answer
     assert "…" not in answer.output
     *tables, _sentence = answer.output.splitlines()

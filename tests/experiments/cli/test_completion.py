@@ -31,16 +31,16 @@ def completed(line: str, at: Path, entry: str = NAMED) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "names"),
     [
-        ("inakit pla", ["plan", "place", "planners"]),
+        ("inakit pla", ["plan", "planners", "place"]),
         ("inakit --ver", ["--version"]),
-        ("inakit plan --pla", ["--planner"]),
+        ("inakit plan --pla", ["--planners"]),
         ("inakit hardware d", ["diff"]),
         ("inakit plan --topo inart", ["inart-testbed"]),
-        ("inakit topo --planner inarouting", ["inarouting", "inarouting-opt"]),
+        ("inakit topo --planners inarouting", ["inarouting", "inarouting-opt"]),
         ("inakit emulate --planners aro,sha", ["aro,sharp"]),
         ("inakit emulate --switch ", ["virtual", "bmv2", "fast", "auto"]),
         ("inakit emulate --mode re", ["reliable", "replay"]),
-        ("inakit train --policy atp,switch", ["atp,switchml"]),
+        ("inakit train --policies atp,switch", ["atp,switchml"]),
         ("inakit plan --chip tofino", ["tofino1", "tofino2"]),
         ("inakit reproduce inarout", ["inarouting"]),
         ("inakit reproduce goat fig11", ["fig11"]),
@@ -55,9 +55,9 @@ def test_names_are_completed(line: str, names: list[str], tmp_path: Path) -> Non
 
 
 def test_every_planner_is_completed_and_none_twice(tmp_path: Path) -> None:
-    assert set(completed("inakit plan --planner ", tmp_path)) == set(METHODS)
+    assert set(completed("inakit plan --planners ", tmp_path)) == set(METHODS)
     others = set(METHODS) - {"aro"}
-    assert set(completed("inakit plan --planner aro,", tmp_path)) == {f"aro,{name}" for name in others}
+    assert set(completed("inakit plan --planners aro,", tmp_path)) == {f"aro,{name}" for name in others}
 
 
 def test_names_that_are_written_out_are_those_of_the_registries() -> None:

@@ -141,7 +141,6 @@ def experiments_files() -> Iterator[Path]:
 def test_a_plan_is_written_without_what_only_hardware_takes(tmp_path: Path) -> None:
     done = in_a_new_process(f"plan --topo leafspine --output {tmp_path}", without(*EXTRAS))
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith(
-        "aro: the export to hardware needs protobuf, which is not installed: pip install 'inakit[hardware]'\n"
-    )
+    said = "aro: the export to hardware needs protobuf, which is not installed: pip install 'inakit[hardware]'\n"
+    assert said in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"plan.json", "fabric.yml", "jobs.yml", "entries"}

@@ -41,7 +41,7 @@ def files(tmp_path: Path) -> Path:
 
 def test_every_scheduler_gives_a_schedule_that_passes_the_check(files: Path) -> None:
     names = ",".join(SCHEDULERS)
-    command = ("schedule", "center.yml", "--trace", "jobs.csv", "--scheduler", names, "--output", "out")
+    command = ("schedule", "center.yml", "--trace", "jobs.csv", "--schedulers", names, "--output", "out")
     done = inakit(*command, at=files)
     assert done.code == 0, done.error
     problem = load_scheduling(files / "out" / "problem.json")
@@ -54,13 +54,15 @@ def test_every_scheduler_gives_a_schedule_that_passes_the_check(files: Path) -> 
     assert len(rows) == 2 * len(SCHEDULERS)
     assert all(float(row["end_s"]) - float(row["arrival_s"]) == pytest.approx(float(row["jct_s"])) for row in rows)
     assert (files / "out" / "report.html").stat().st_size > 100_000
-    again = inakit("schedule", "out/problem.json", "--json", at=files)
+    again = inakit("schedule", "out/problem.json", "--format", "json", at=files)
     assert json.loads(again.output)["schedulers"][0]["mean_jct_s"] > 0
 
 
 def test_circuits_are_listed_while_their_number_stays_the_same(files: Path) -> None:
     """Without INC both jobs send to a PS; where this is in the other unit, a circuit carries their rates."""
-    done = inakit("schedule", "center.yml", "--trace", "jobs.csv", "--scheduler", "noINC-TW", "--json", at=files)
+    done = inakit(
+        "schedule", "center.yml", "--trace", "jobs.csv", "--schedulers", "noINC-TW", "--format", "json", at=files
+    )
     (scheduler,) = json.loads(done.output)["schedulers"]
     crossing = [job for job in scheduler["jobs"] if set(job["workers"]) - {job["server"]}]
     circuits = scheduler["circuits"]
@@ -79,7 +81,18 @@ def test_circuits_are_listed_while_their_number_stays_the_same(files: Path) -> N
 
 @pytest.mark.compiler
 def test_a_run_by_packets_is_exact_and_within_a_percent_of_its_plan(files: Path) -> None:
-    command = ("schedule", "center.yml", "--trace", "jobs.csv", "--switch", "virtual", "--json", "--scale", "1/1000")
+    command = (
+        "schedule",
+        "center.yml",
+        "--trace",
+        "jobs.csv",
+        "--switch",
+        "virtual",
+        "--format",
+        "json",
+        "--scale",
+        "1/1000",
+    )
     done = inakit(*command, at=files)
     assert done.code == 0, done.error
     (ran,) = json.loads(done.output)["schedulers"]
@@ -93,8 +106,8 @@ def test_a_run_by_packets_is_exact_and_within_a_percent_of_its_plan(files: Path)
 def test_after_a_connection_that_fails_jobs_get_a_new_plan(files: Path, switch: str) -> None:
     """Jobs of 4 and 3 workers send between a and b; in the first slot in which they do, a connection goes dark."""
     (files / "jobs.csv").write_text(TRACE.replace("0,2,", "0,4,"))
-    command = ("schedule", "center.yml", "--trace", "jobs.csv", "--scheduler", "noINC-TW", "--json", "--output", "out",
-               "--switch", switch, "--scale", "1/1000")  # fmt: skip
+    command = ("schedule", "center.yml", "--trace", "jobs.csv", "--schedulers", "noINC-TW", "--format", "json",
+               "--output", "out", "--switch", switch, "--scale", "1/1000")  # fmt: skip
     (usual,) = json.loads(inakit(*command, at=files).output)["schedulers"]
     begins_s = min(one["from_s"] for one in usual["circuits"] if one["used"] > 0)
     done = inakit(*command, "--dark", f"b:a@{begins_s + 0.5}s", at=files)
@@ -134,9 +147,14 @@ def test_the_starter_is_scheduled_and_is_not_written_over(tmp_path: Path) -> Non
         (CENTER, TRACE.replace("0.1,2,0.2", "0.1,1000000000,0.2"), (), "jobs.csv: job 1: it ends after slot 1,000,000"),
         (CENTER.replace("step_bps: 1.0e+9", "step_bps: 1.0e-9"), TRACE, (), "center.yml: step_bps 1e-09: at least"),
         ("", TRACE, (), "center.yml"),
-        (CENTER, TRACE, ("--scheduler", "INC-TX"), "did you mean 'INC-TW'?"),
-        (CENTER, TRACE, ("--scheduler", ","), "give at least one name"),
-        (CENTER, TRACE, ("--compute", "0s"), "--compute 0s"),
+        (CENTER, TRACE, ("--schedulers", "INC-TX"), "did you mean 'INC-TW'?"),
+        (CENTER, TRACE, ("--schedulers", ","), "give at least one name"),
+        (
+            CENTER,
+            TRACE,
+            ("--compute", "0s"),
+            "--compute 0s: expected a time in seconds, or such as 50us or 1ms, above 0",
+        ),
         (CENTER, TRACE, ("--seed", "-1"), "'--seed': Input should be greater than or equal to 0"),
         (CENTER, TRACE, ("--switch", "virtual", "--scale", "1e-9"), "scale 1e-09 leaves nothing of the 102,000,000 b"),
         (

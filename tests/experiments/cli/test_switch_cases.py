@@ -15,14 +15,14 @@ ROUTER = str(Path(__file__).resolve().parents[2] / "stf" / "programs" / "router.
 
 def run_network(case: str, *lines: str, at: Path) -> Answer:
     """Start the network of a case, and give its command line these lines."""
-    given = [part for line in lines for part in ("--run", line)]
+    given = [part for line in lines for part in ("--execute", line)]
     return inakit("switch", "network", str(CASES / case), "--program", ROUTER, *given, at=at)
 
 
 def replay(case: str, entries: str, packets: str, at: Path, program: str = ROUTER) -> Answer:
     """Replay the packets of a case at port 1."""
     folder = CASES / case
-    given = ["--commands", str(folder / entries), "--in", f"1:{folder / packets}", "--out", "out"]
+    given = ["--commands", str(folder / entries), "--in", f"1:{folder / packets}", "--output", "out"]
     return inakit("switch", "replay", program, *given, at=at)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inakit.experiments.emulate.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try, rate_words
+from inakit.experiments.emulate.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -15,6 +15,7 @@ from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.faults.attacks import Attack
 
 
@@ -79,7 +80,7 @@ def test_other_traffic_gets_slower_with_the_links() -> None:
     ("rate_bps", "words"), [(20e6, "20 Mbit/s"), (250e3, "250 kbit/s"), (1e11, "100 Gbit/s"), (50, "50 bit/s")]
 )
 def test_rates_in_words(rate_bps: float, words: str) -> None:
-    assert rate_words(rate_bps) == words
+    assert in_words(rate_bps, "bit/s") == words
 
 
 def test_a_rate_to_try_leaves_room() -> None:

@@ -76,7 +76,7 @@ def test_every_worker_of_a_fat_tree_ends_with_the_exact_sum(switch: str, tmp_pat
 def test_a_plan_under_several_slot_policies(switch: str, tmp_path: Path) -> None:
     """With the policies of GOAT and ESA the PS is the root. With SwitchML's it is a switch; the PS receives nothing."""
     _, run = emulate(
-        tmp_path, "--topo", "aro-figure3a", "--switch", switch, "--planners", "aro", "--policy", "goat,esa,switchml",
+        tmp_path, "--topo", "aro-figure3a", "--switch", switch, "--planners", "aro", "--policies", "goat,esa,switchml",
         "--capacity", "4M", *SMALL,
     )  # fmt: skip
     ingress = {name: entry["measured"]["ps_ingress_bytes"] for name, entry in run["planners"].items()}

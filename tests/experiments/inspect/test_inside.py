@@ -110,7 +110,7 @@ def a_network(target: str) -> Network:
 
 def test_a_dump_is_what_was_installed_and_counted(lively: Lively, tmp_path: Path) -> None:
     lively.send()
-    answer = inakit("dump", SWITCH, "--json", "--run", lively.id, at=tmp_path)
+    answer = inakit("dump", SWITCH, "--format", "json", "--run", lively.id, at=tmp_path)
     assert answer.code == 0, answer
     found, installed = json.loads(answer.output), lively.installed.of(SWITCH)
     tables = [
@@ -146,7 +146,9 @@ def test_a_dump_is_short_enough_to_read(lively: Lively) -> None:
 
 
 def test_one_part_of_a_dump_goes_by_its_short_name(lively: Lively) -> None:
-    answer = lively.invoke("dump", SWITCH, "--json", "--table", "forward", "--register", "InaIngress.slot_seq")
+    answer = lively.invoke(
+        "dump", SWITCH, "--format", "json", "--table", "forward", "--register", "InaIngress.slot_seq"
+    )
     found = json.loads(answer.output)
     assert list(found["tables"]) == ["InaIngress.forward"]
     assert list(found["registers"]) == ["InaIngress.slot_seq"]
@@ -247,7 +249,7 @@ def test_a_capture_prints_packets_while_they_come_as_scapy_reads_them(lively: Li
 
 
 def test_a_capture_ends_after_its_time(lively: Lively, tmp_path: Path) -> None:
-    process = start_capture(lively.network, tmp_path / "x.pcap", "--seconds", "0.2")
+    process = start_capture(lively.network, tmp_path / "x.pcap", "--duration", "0.2")
     output, error = process.communicate(timeout=TIMEOUT_S)
     assert (process.returncode, "packets, none lost" in output) == (0, True), error
 

@@ -298,7 +298,7 @@ def test_schedules_are_shown(browser: Browser, tmp_path: Path) -> None:
         ["schedule", "--starter", str(tmp_path)],
         [
             *("schedule", str(tmp_path / "center.yml"), "--trace", str(tmp_path / "jobs.csv")),
-            *("--scheduler", "INC-TW,noINC-FCFS", "--output", str(tmp_path / "out")),
+            *("--schedulers", "INC-TW,noINC-FCFS", "--output", str(tmp_path / "out")),
         ],
     ):
         assert not CliRunner().invoke(app, words).exit_code

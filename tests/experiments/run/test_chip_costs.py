@@ -26,14 +26,14 @@ def lines(chip: str) -> list[str]:
 
 def test_a_chip_that_costs() -> None:
     first, *binding = lines("tofino1")
-    assert first == ("aro: with tofino1 in 3 switches 50000.000 Mbit/s, 50.0% less than with generic (100000.000)")
-    assert "  binds: recirculation at l1, pipeline 0 (100000.000 of 100000.000 Mbit/s); l2, pipeline 0" in binding[-1]
+    assert first == ("aro: with tofino1 in 3 switches 50 Gbit/s, 50.0% less than with generic (100 Gbit/s)")
+    assert "  binds: recirculation at l1, pipeline 0 (100 Gbit/s of 100 Gbit/s); l2, pipeline 0" in binding[-1]
 
 
 def test_a_chip_that_costs_nothing() -> None:
     first, binding = lines("tofino2")
-    assert first.endswith("100000.000 Mbit/s, as much as with generic (100000.000)")
-    assert binding.startswith("  binds: link at l0 → ps (100000.000 of 100000.000 Mbit/s of gradients and results); ")
+    assert first.endswith("100 Gbit/s, as much as with generic (100 Gbit/s)")
+    assert binding.startswith("  binds: link at l0 → ps (100 Gbit/s of 100 Gbit/s of gradients and results); ")
 
 
 def test_a_fabric_without_chips_has_no_lines() -> None:
@@ -42,7 +42,7 @@ def test_a_fabric_without_chips_has_no_lines() -> None:
 
 
 def test_the_command_says_it_for_each_planner(tmp_path: Path) -> None:
-    asked = ("plan", "--topo", "aro-figure1", "--capacity", "100G", "--chip", "tofino1", "--planner", "aro,lbmm")
+    asked = ("plan", "--topo", "aro-figure1", "--capacity", "100G", "--chip", "tofino1", "--planners", "aro,lbmm")
     said = inakit(*asked, at=tmp_path).output
     assert "50.0% less than with generic" in said
-    assert "lbmm: with tofino1 in 3 switches 20000.000 Mbit/s, as much as with generic" in said
+    assert "lbmm: with tofino1 in 3 switches 20 Gbit/s, as much as with generic" in said

@@ -10,6 +10,7 @@ from command import inakit
 from rich.console import Console
 
 from inakit.experiments.emulate.emulate import Emulation, make_plans
+from inakit.experiments.run.console import Screen
 from inakit.experiments.run.planning import plan_to_run, print_comparison, print_plan
 from inakit.experiments.run.run import MODES
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -28,8 +29,8 @@ def problem() -> Problem:
     return build_problem(FabricChoice(str(fabric)), JobChoice(jobs))
 
 
-def console() -> Console:
-    return Console(file=StringIO(), width=80)
+def console() -> Screen:
+    return Screen(file=StringIO(), width=80)
 
 
 def text_of(console: Console) -> str:
@@ -70,7 +71,7 @@ def test_a_comparison_is_of_the_rates_that_run() -> None:
 
 
 def test_the_plan_that_is_written_is_the_one_that_runs(tmp_path: Path) -> None:
-    arguments = (*CASE, "--planner", "aggtree-balanced", "--output", str(tmp_path / "plan"))
+    arguments = (*CASE, "--planners", "aggtree-balanced", "--output", str(tmp_path / "plan"))
     answer = inakit("plan", *arguments, at=tmp_path)
     assert answer.code == 0, answer
     rates = {planned.job: planned.rate_bps for planned in load_plan(tmp_path / "plan" / "plan.json").trees}
@@ -78,6 +79,6 @@ def test_the_plan_that_is_written_is_the_one_that_runs(tmp_path: Path) -> None:
 
 
 def test_a_picture_has_the_loads_of_the_plan_that_runs(tmp_path: Path) -> None:
-    answer = inakit("topo", *CASE, "--planner", "aggtree-balanced", "--output", str(tmp_path / "picture"), at=tmp_path)
+    answer = inakit("topo", *CASE, "--planners", "aggtree-balanced", "--output", str(tmp_path / "picture"), at=tmp_path)
     assert answer.code == 0, answer
     assert SAID in answer.output

@@ -26,7 +26,7 @@ import contextlib, io, os, sys
 import inakit.experiments.run.scenario, inakit.experiments.emulate.emulate
 import inakit.experiments.run.faults_file, inakit.topo.picture
 from inakit.experiments.cli.main import main
-arguments, sys.argv[1:] = sys.argv[1:], ["plan", "--planner", "none"]
+arguments, sys.argv[1:] = sys.argv[1:], ["plan", "--planners", "none"]
 with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
     main()  # loads modules that another user may not be allowed to read later
 sys.argv[1:] = arguments

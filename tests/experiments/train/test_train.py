@@ -93,7 +93,7 @@ def train(at: Path, *arguments: str) -> dict[str, Any]:
 def test_training_through_switches_is_training_in_one_process(tmp_path: Path) -> None:
     run = train(
         tmp_path, "--switch", "fast", "--planners", "aro,lbmm", "--hidden", "48", "--epochs", "2", "--batch", "64",
-        "--compute-s", "0.03", "--capacity", "20M",
+        "--compute", "0.03", "--capacity", "20M",
     )  # fmt: skip
     assert run["verdict"] in ("VALID", "OVERLOADED")
     for entry in run["planners"].values():
@@ -112,7 +112,7 @@ def test_training_through_switches_is_training_in_one_process(tmp_path: Path) ->
 def test_training_bears_loss_under_any_slot_policy(tmp_path: Path) -> None:
     (tmp_path / "faults.yml").write_text("version: 1\nlinks: [{link: all, drop: 2%}]")
     run = train(
-        tmp_path, "--switch", "fast", "--planners", "aro", "--policy", "p4inc-aoi,atp", "--hidden", "24",
+        tmp_path, "--switch", "fast", "--planners", "aro", "--policies", "p4inc-aoi,atp", "--hidden", "24",
         "--capacity", "20M", "--epochs", "1", "--batch", "128", "--faults", "faults.yml",
     )  # fmt: skip
     assert list(run["planners"]) == ["aro+p4inc-aoi", "aro+atp"]
@@ -139,7 +139,7 @@ def test_bmv2_trains_as_well(tmp_path: Path) -> None:
     [
         (("--framework", "numpi"), "did you mean 'numpy'"),
         (("--batch", "4096"), "choose smaller batches"),
-        (("--compute-s", "-1"), "compute time"),
+        (("--compute", "-1"), "compute time"),
         (("--planners", ""), "--planners is empty"),
     ],
 )

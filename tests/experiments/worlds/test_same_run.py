@@ -43,7 +43,7 @@ CHECKS = "undefined,address"
 REPOSITORY = Path(__file__).resolve().parents[3]
 FAULTS = "version: 1\nlinks:\n  - {link: all, drop: 1%}\n"
 COMMAND = (
-    "emulate", "--topo", "aro-figure1", "--switch", "virtual", "--planners", "aro", "--policy", "shadow-copy,atp",
+    "emulate", "--topo", "aro-figure1", "--switch", "virtual", "--planners", "aro", "--policies", "shadow-copy,atp",
     "--faults", "faults.yml", "--gradient-bytes", "12800", "--iterations", "2",
 )  # fmt: skip
 

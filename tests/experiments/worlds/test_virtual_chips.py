@@ -74,6 +74,6 @@ def test_the_report_of_a_run_names_the_chip_and_its_limit(tmp_path: Path) -> Non
         at=tmp_path,
     )
     assert done.code == 0, done.output + done.error
-    assert "aro: with tofino1 in 3 switches 50000.000 Mbit/s, 50.0% less than with generic" in done.output
+    assert "aro: with tofino1 in 3 switches 50 Gbit/s, 50.0% less than with generic" in done.output
     assert "binds: recirculation at " in done.output
     assert "l1 → l1" in done.output, "the port that takes packets in again is the most loaded link"

@@ -28,7 +28,7 @@ PRINTED = (
 
 
 def of_kit(entries: SwitchEntries) -> str:
-    """The entries as `inakit dump --json` writes them."""
+    """The entries as `inakit dump --format json` writes them."""
     tables: dict[str, list[object]] = {name: [] for name, table in program().tables.items() if table.key}
     for each in entries.tables:
         tables[each.table].append({"key": list(each.key), "action": each.action, "params": list(each.params)})

@@ -58,7 +58,7 @@ def test_the_line_of_the_network_changes_a_switch(topology: Path) -> None:
         "h1 ping -c 1 -W 1 h2",
         "register s1 RouterIngress.routed",
     ]
-    given = [part for line in lines for part in ("--run", line)]
+    given = [part for line in lines for part in ("--execute", line)]
     done = network(str(topology), "--program", str(PROGRAMS / "router.json"), *given)
     said = done.stdout + done.stderr
     assert said.index("1 received") < said.index("0 received"), said
@@ -68,7 +68,7 @@ def test_the_line_of_the_network_changes_a_switch(topology: Path) -> None:
 
 def test_a_network_that_is_ended_leaves_nothing(topology: Path) -> None:
     command = [sys.executable, "-u", "-c", START, "switch", "network", str(topology)]
-    program = ["--program", str(PROGRAMS / "router.json"), "--run", "h1 sleep 60"]
+    program = ["--program", str(PROGRAMS / "router.json"), "--execute", "h1 sleep 60"]
     with subprocess.Popen([*command, *program], stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         assert any(line.startswith("s1: ") for line in running.stdout)
@@ -90,7 +90,7 @@ def test_a_network_of_p4_utils_routes_between_its_subnets(tmp_path: Path) -> Non
     }
     (tmp_path / "p4app.json").write_text(json.dumps({"p4_src": "absent.p4", "cli": True, "topology": topology}))
     given = [str(tmp_path / "p4app.json"), "--program", str(PROGRAMS / "router.json")]
-    done = network(*given, "--run", "h1 ping -c 1 -W 2 h2", "--run", "links")
+    done = network(*given, "--execute", "h1 ping -c 1 -W 2 h2", "--execute", "links")
     said = done.stdout + done.stderr
     assert "1 received" in said, said
     assert "s1-cpu-eth0<->s1-cpu-eth1 (OK OK)" in said, said

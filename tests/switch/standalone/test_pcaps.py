@@ -50,7 +50,7 @@ def test_packets_go_in_by_time_and_keep_it(target: str, commands: Path, tmp_path
         f"1:{one}",
         "--in",
         f"4:{two}",
-        "--out",
+        "--output",
         str(out),
         "--target",
         target,
@@ -71,7 +71,7 @@ def test_packets_go_in_by_time_and_keep_it(target: str, commands: Path, tmp_path
     {"1": "PORT:FILE", "x:f": "PORT:FILE", "511:f": "ports are 0 to 510", "1:absent.pcap": "absent.pcap"}.items(),
 )
 def test_what_is_no_pcap_of_a_port_leaves_nothing_behind(given: str, reason: str, tmp_path: Path) -> None:
-    arguments = ["--in", given, "--out", str(tmp_path / "out"), "--target", "interpreted"]
+    arguments = ["--in", given, "--output", str(tmp_path / "out"), "--target", "interpreted"]
     with pytest.raises(InputError, match=reason):
         CliRunner().invoke(app, ["switch", "replay", str(PROGRAMS / "router.json"), *arguments], catch_exceptions=False)
     assert not (tmp_path / "out").exists()
@@ -80,7 +80,7 @@ def test_what_is_no_pcap_of_a_port_leaves_nothing_behind(given: str, reason: str
 def test_a_pcap_that_breaks_off_leaves_nothing_behind(tmp_path: Path) -> None:
     broken = tmp_path / "broken.pcap"
     broken.write_bytes(b"no pcap at all, whatever its name says")
-    arguments = ["--in", f"1:{broken}", "--out", str(tmp_path / "out"), "--target", "interpreted"]
+    arguments = ["--in", f"1:{broken}", "--output", str(tmp_path / "out"), "--target", "interpreted"]
     with pytest.raises(InputError, match=r"broken\.pcap.*expected a pcap"):
         CliRunner().invoke(app, ["switch", "replay", str(PROGRAMS / "router.json"), *arguments], catch_exceptions=False)
     assert not (tmp_path / "out").exists()
@@ -91,7 +91,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="choose a new or empty folder"):
         CliRunner().invoke(
             app,
-            ["switch", "replay", str(PROGRAMS / "router.json"), "--in", "1:x", "--out", str(tmp_path)],
+            ["switch", "replay", str(PROGRAMS / "router.json"), "--in", "1:x", "--output", str(tmp_path)],
             catch_exceptions=False,
         )
 

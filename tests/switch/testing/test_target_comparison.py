@@ -203,8 +203,8 @@ def test_limits_hold_for_keys_and_parameters() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     {
-        "--targets fast": "expected two",
-        "--targets fast,nothing": "unknown target",
+        "--between fast": "expected two",
+        "--between fast,nothing": "unknown target",
         "--limit ttl": "HEADER.FIELD=MOST",
         "--limit ipv4.tll=3": "did you mean 'ipv4.ttl'",
         "--with ipv6": "unknown header 'ipv6'",
