@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.experiments.run.console import Screen, listing
 from inakit.planner.install.ina_program import EVENTS, LOST, RECEIVED, REPLICATED, SENT, SLOT_BITMAP
 from inakit.switch.entries import MulticastGroup, TableEntry
 from inakit.switch.handle import program_of
@@ -131,17 +130,21 @@ SUM = "sum"
 PORT_COUNTERS = (RECEIVED, SENT, REPLICATED, LOST)
 
 Section = tuple[str, Sequence[Sequence[str]]]
-"""A title, and rows of which the first has the headings; without rows, the title says all."""
+"""A title, and rows of which the first has the headings."""
 
 
-def dump(console: Screen, network: RunningNetwork, switch: str, asked: Mapping[str, str | None]) -> None:
-    """Show the parts of a switch that `asked` names (table, register, counter), or all. Raises `InakitError`."""
+def dump(
+    network: RunningNetwork, switch: str, asked: Mapping[str, str | None]
+) -> tuple[dict[str, Any], Iterator[Section]]:
+    """The parts of a switch that `asked` names (table, register, counter), or all, for JSON and as tables of text.
+
+    Raises `InakitError`.
+    """
     facts = network.switch(switch)
     view, program = attach(facts)
     contents = read(view, program, Selection.of(program, **asked))
-    console.as_json({"network": network.id, "switch": switch} | as_document(contents))
-    for title, rows in sections(contents, facts, shown=ROWS if asked["register"] is None else None):
-        console.print(listing(rows[0] if rows else (), rows[1:], title))
+    document = {"network": network.id, "switch": switch} | as_document(contents)
+    return document, sections(contents, facts, shown=ROWS if asked["register"] is None else None)
 
 
 def sections(contents: Contents, facts: SwitchFacts, shown: int | None) -> Iterator[Section]:
@@ -160,7 +163,7 @@ def sections(contents: Contents, facts: SwitchFacts, shown: int | None) -> Itera
     for name, (packets, octets) in contents.counters.items():
         element = element_name(name, facts)
         rows = [[str(packets[n]), str(octets[n]), element(int(n))] for n in np.flatnonzero(packets)]
-        yield f"counter {name}", [["packets", "bytes", "element"], *rows] if rows else []
+        yield f"counter {name}", [["packets", "bytes", "element"], *rows]
 
 
 def copies(group: MulticastGroup) -> str:
@@ -172,7 +175,7 @@ def copies(group: MulticastGroup) -> str:
 def table_rows(program: Program, entries: Sequence[TableEntry]) -> list[list[str]]:
     """A row per entry: its key in columns, and the action as a call."""
     if not entries:
-        return []
+        return [[]]
     table = program.table(entries[0].table)
     heads = [*(short(part.name) for part in table.key), "action"]
     return [heads, *([*key_texts(table, entry), call(table, entry)] for entry in entries)]
@@ -213,7 +216,7 @@ def register_section(registers: Mapping[str, Values], length: int, shown: int | 
         title += f", {np.count_nonzero(waiting)} slots hold a fragment"
     if len(used) > len(used[:shown]):
         title += f"; here {shown}: --register NAME shows all of one register, --format json of all"
-    return title, element_rows(families(registers), used[:shown]) if used.size else []
+    return title, element_rows(families(registers), used[:shown]) if used.size else [[]]
 
 
 def families(registers: Mapping[str, Values]) -> dict[str, NDArray[Any]]:

@@ -9,9 +9,9 @@ import typer
 
 from inakit.experiments.cli.options import Network, SwitchName, output_option, time_option
 from inakit.experiments.inspect.capture import Limit, capture_to
-from inakit.experiments.inspect.dump import dump as show
+from inakit.experiments.inspect.dump import dump as read_dump
 from inakit.experiments.inspect.top import top as watch
-from inakit.experiments.run.console import Screen
+from inakit.experiments.run.console import Screen, listing
 from inakit.topo.live.ledger import find_network
 from inakit.traffic.wire.dissector import dissector as source
 
@@ -38,7 +38,11 @@ def dump(
 ) -> None:
     """Show the tables, registers and counters of a switch while it works."""
     asked = {"table": table, "register": register, "counter": counter}
-    show(Screen(), find_network(run), switch, asked)
+    document, sections = read_dump(find_network(run), switch, asked)
+    console = Screen()
+    for title, (heads, *rows) in sections:
+        console.print(listing(heads, rows, title))
+    console.as_json(document)
 
 
 Port = Annotated[int, typer.Argument(help="the number of one of its ports")]
