@@ -114,7 +114,7 @@ packages: links
 		echo "missing: a C compiler (cc)$${by:+; run '$$by' once, as root}" >&2; exit 2; }; \
 	always="$(call missing,$(ALWAYS))"; emulation="$(call missing,$(EMULATION))"; \
 	if [ "$$(id -u)" = 0 ]; then \
-		[ -z "$$always$$emulation" ] || { apt-get update -q && \
+		[ -z "$$always$$emulation" ] || { echo "set-up, once: installing $$always$$emulation" && apt-get update -q && \
 			DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$always $$emulation; }; \
 	elif [ -n "$$always" ]; then \
 		echo "missing packages:" $$always"; run 'sudo make setup' once" >&2; exit 2; \
@@ -133,9 +133,11 @@ packages: links
 	@test -x $(BIN)/pip || $(or $(PYTHON),false) -c '$(NEW_ENOUGH)' 2>/dev/null || { \
 		echo "no Python of 3.11 or newer with venv$(PYTHON:%=: %); install one, or name it:" \
 			"make setup PYTHON=/path/to/python3" >&2; exit 2; }
+	@echo "set-up, once, a minute or two: a Python environment in $(VENV), with the packages of requirements.lock"
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --system-site-packages $(VENV)
 	$(BIN)/python -m pip install -q --no-compile --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@echo "set-up: compiling the packages, so that the first command does not have to"
 	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@mkdir -p .make && touch $@
 	@[ "$$(id -u)" != 0 ] || chown -R --reference=. $$(ls -d .make $(VENV) src/*.egg-info 2>/dev/null)

@@ -89,6 +89,7 @@ def test_pages_have_commands() -> None:
         ("inakit plan --topo fatree", "fatree"),
         ("inakit plan --planners aroo", "aroo"),
         ("inakit topo --planners aroo", "aroo"),
+        ("inakit plan --planner aro", "--planner is now --planners"),
         ("inakit reproduce aro fig99", "fig99"),
         ("inakit reproduce arro --simulated", "arro"),
         ("sudo make emulate TOPO=fatree", "fatree"),

@@ -120,6 +120,9 @@ def check_inakit(arguments: Sequence[str], folder: Path) -> None:
         command, rest = command.commands[rest[0]], rest[1:]
     if not rest or hasattr(command, "commands"):
         return  # a text that names the command only, or asks for its help
+    for old, new in command.row.renamed.items():
+        if old in {word.partition("=")[0] for word in rest}:
+            raise OutdatedError(f"{old} is now {new}")
     try:
         given = command.make_context(" ".join(called), list(rest)).params
     except Exception as error:
@@ -130,11 +133,10 @@ def check_inakit(arguments: Sequence[str], folder: Path) -> None:
 
 def check_names(given: Mapping[str, Any]) -> None:
     """Planners, policies, models, presets, worlds and figures by their names."""
-    planner_names = names(given, "planners") if isinstance(given.get("planners"), str) else []
-    for name in (*planner_names, *names(given, "planner")):
+    for name in (*names(given, "planners"), *names(given, "planner")):
         if name not in OWN_PLANNERS:
             find_method(name)
-    for name in (*names(given, "policy"), *names(given, "policies")):
+    for name in names(given, "policies"):
         policy_of(name)
     for name in names(given, "switch") if "topo" in given or "conditions" in given else []:
         if name not in (*WORLDS, "auto"):
