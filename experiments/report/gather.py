@@ -6,6 +6,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ from inakit.topo.errors import InputError
 from inakit.topo.fabric.circuits import INTERCONNECT
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Link, Switch
 from inakit.topo.fabric.positions import NodePositions
+from inakit.topo.files.quantities import in_words
 from inakit.topo.kit import this_kit
 from inakit.traffic.measure.verdict import VALID
 
@@ -407,8 +409,54 @@ def document_of(folders: Sequence[Path]) -> Document:
                 f"{folder.path} does not have the format of this inakit ({type(error).__name__}: {error}): "
                 "make the report with the inakit that made the run"
             ) from error
-    title = runs[0].title if len(runs) == 1 else f"{len(runs)} runs compared"
+    title = finding_of(runs[0]) if len(runs) == 1 else f"{len(runs)} runs compared"
     return Document(title, made_by(), runs)
+
+
+MOST_COMPARED = 4
+"""The number of slower planners that a title names."""
+SAME = 0.005
+"""The relative difference of times below which planners are equally fast."""
+
+
+def finding_of(run: RunView) -> str:
+    """The finding of a run, which is the title of its page, and its setting. A run that is not VALID finds nothing."""
+    times: dict[str, float] = {}
+    for planner in run.planners:
+        measured = next(each.measured for each in planner.figures if each.name == "communication_time_s")
+        if measured:
+            times[planner.name] = measured
+    if run.verdict != VALID or not times:
+        return f"No result ({run.verdict}): {run.title}"
+    ranked = sorted(times, key=times.__getitem__)
+    best_s = times[ranked[0]]
+    first = [name for name in ranked if times[name] <= best_s * (1 + SAME)]
+    slower = ranked[len(first) :]
+    each = in_words(best_s, "s")
+    if not slower:
+        found = f"{listed_names(first)} {'take' if len(first) > 1 else 'takes'} {each} per iteration"
+    else:
+        compared = [f"{as_fast(times[name] / best_s)} {name}" for name in slower[:MOST_COMPARED]]
+        more = [f"and {len(slower) - MOST_COMPARED} more planners are slower"] * (len(slower) > MOST_COMPARED)
+        found = f"{listed_names(first)} {'are' if len(first) > 1 else 'is'} {', '.join([*compared, *more])}"
+    fabric, jobs = run.fabrics[0], run.planners[0].jobs
+    sizes = [in_words(size, "bytes") for size in sorted({job.gradient_bytes for job in jobs})]
+    workers = sum(len(job.workers) for job in jobs)
+    switches = sum(node.tier > 0 for node in fabric.nodes)
+    setting = [f"{len(jobs)} jobs"] * (len(jobs) > 1) + [f"{workers} workers", f"{switches} switches"]
+    setting.append(" to ".join(dict.fromkeys((sizes[0], sizes[-1]))))
+    day = datetime.fromisoformat(run.started)
+    return f"{found}: {', '.join(setting)}, {run.verdict}, {day.day} {day:%B}"
+
+
+def as_fast(ratio: float) -> str:
+    """How much faster, in words."""
+    return f"{ratio - 1:.1%} faster than" if ratio < 1.1 else f"{ratio:.{0 if ratio >= 10 else 1}f} times as fast as"
+
+
+def listed_names(names: Sequence[str]) -> str:
+    """Names in words: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def made_by() -> str:

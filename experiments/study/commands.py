@@ -5,7 +5,7 @@ They read and write Parquet files, for which pyarrow is needed, an optional depe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from inakit.experiments.study.study_figures import draw
 from inakit.experiments.study.study_file import load_study
 from inakit.experiments.study.summary import (
     Left,
+    Unit,
     baseline,
     bootstrapped,
     column_of,
@@ -37,6 +38,7 @@ from inakit.experiments.study.summary import (
     name,
     shown_by_default,
     terminal_table,
+    title_of,
     value_of,
     write_differences,
     write_groups,
@@ -277,7 +279,7 @@ def document_of(shown: Shown) -> Document:
     study = {
         "counted": left.words,
         "keys": list(shown.groups),
-        "against": against,
+        "baseline": name("planner", against),
         "varied": varied,
         "shown": columns,
         "groups": list(groups(shown, counted)),
@@ -285,7 +287,24 @@ def document_of(shown: Shown) -> Document:
         "figures": [chart(asked, counted) for asked in shown.charts or default_charts(counted, shown)],
         "rows": [{key: row[key] for key in listed} for row in shown.rows],
     }
-    return Document(f"Study {shown.title}", made_by(), study=study)
+    return Document(finding_of(study, f"study {shown.title}".replace("study study", "study")), made_by(), study=study)
+
+
+def finding_of(study: Mapping[str, Any], name: str) -> str:
+    """The title of the page: the largest paired difference of the first figure whose interval is off 0, and the study."""
+    clear = [
+        each
+        for each in study["differences"]
+        if each["figure"] == study["differences"][0]["figure"] and each["share"] and each["low"] is not None and each["low"] * each["high"] > 0
+    ]
+    if not clear:
+        return f"{name[0].upper()}{name[1:]}: {study['counted']}"
+    most = max(clear, key=lambda each: abs(each["share"]))
+    keys = [f"{key} {value}" for key, value in zip((k for k in study["keys"] if k != "planner"), most["names"], strict=False)]
+    who, where = most["names"][-1], f" ({', '.join(keys)})" if keys else ""
+    figure = title_of(most["figure"].removeprefix("measured_"), Unit())
+    far = f"{abs(most['share']):.1%} {'above' if most['share'] > 0 else 'below'}"
+    return f"{who}'s {figure} is {far} {study['baseline']}'s{where}: {name}"
 
 
 def groups(shown: Shown, counted: Sequence[Row]) -> Iterator[dict[str, Any]]:
@@ -297,11 +316,15 @@ def groups(shown: Shown, counted: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 def differences(shown: Shown, counted: Sequence[Row], against: str) -> Iterator[dict[str, Any]]:
     keys = [key for key in shown.groups if key != "planner"]
+    planners = dict.fromkeys(name("planner", row["planner"]) for row in counted)
+    colors = {planner: style.color for planner, style in styles_of(list(planners)).items()}
     for each in differences_of(counted, shown.groups, shown.figures, against):
         names = [name(key, value) for key, value in zip(keys, each.names, strict=True)]
         interval = {"mean": each.mean.value, "low": each.mean.low, "high": each.mean.high, "share": each.share}
+        planner = name("planner", each.planner)
         yield {
-            "names": [*names, name("planner", each.planner)],
+            "names": [*names, planner],
+            "color": colors[planner],
             "figure": each.figure,
             "runs": len(each.mean.draws),
             **interval,

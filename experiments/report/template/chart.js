@@ -24,12 +24,14 @@ function timeAxis(svg, x, height) {
 }
 
 /** An empty chart over time: its caption, axes and scales; `label` describes it to screen readers. */
-function chartFrame(parent, planner, {title, label, text, peak, height}) {
+function chartFrame(parent, planner, {title, label, text, peak, height, rowsOf}) {
   const width = Math.max(CHART_PX[0], Math.min(CHART_PX[1], parent.node().clientWidth - 20));
   const figure = add(parent, "figure", {class: "chart"});
   const caption = add(figure, "figcaption");
   add(caption, "strong", {}, title);
   const svg = add(figure, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label});
+  svg.style("max-width", `${width}px`);
+  exportButtons(figure, title, () => [svg.node()], rowsOf);
   const x = timeScale(planner, width);
   const y = linear([0, peak * 1.05], [height - CHART_MARGIN.bottom, CHART_MARGIN.top]);
   const ticks = d3.axisLeft(y).ticks(3).tickSize(-(width - CHART_MARGIN.left - CHART_MARGIN.right));
@@ -39,19 +41,35 @@ function chartFrame(parent, planner, {title, label, text, peak, height}) {
   return {svg, x, y, height, caption};
 }
 
-/** A chart of one or more lines. `lines`: {name, values, color, dash, area}; `text` writes a value with its unit. */
-function lineChart(parent, planner, {title, lines, text, most = 0, height = 132}) {
-  const starts = planner.series.starts_s;
+/** Lines of which those with equal values, but for a thousandth of the peak, are one, with all their names. */
+function distinct(lines, peak) {
+  const found = [];
+  for (const line of lines) {
+    const same = found.find((each) => each.values.every((value, place) => Math.abs(value - line.values[place]) <= peak / 1000));
+    if (same) same.name = [same.name, line.name].filter(Boolean).join(", ");
+    else found.push({...line});
+  }
+  return found;
+}
+
+/**
+ * A chart of one or more lines. `lines`: {name, values, color, dash, area}; `text` writes a value with its unit; `starts`
+ * are the times at which values begin.
+ */
+function lineChart(parent, planner, {title, lines: given, text, most = 0, height = 132, starts = planner.series.starts_s}) {
+  const lines = distinct(given, d3.max(given, (line) => d3.max(line.values)) || 0);
   const peak = Math.max(most, d3.max(lines, (line) => d3.max(line.values)) || 0) || 1;
   const label = `${title}: ${lines.map((line) => `${line.name || "mean"} ${summaryOf(line.values, text)}`).join("; ")}`;
-  const {svg, x, y, caption} = chartFrame(parent, planner, {title, label, text, peak, height});
-  for (const line of lines.filter((each) => lines.length > 1 && each.name)) {
+  const {svg, x, y, caption} = chartFrame(parent, planner, {title, label, text, peak, height, rowsOf: () => [
+    ["at_s", ...given.map((line) => line.name || title)], ...starts.map((at, place) => [at, ...given.map((line) => line.values[place])]),
+  ]});
+  for (const line of lines.filter((each) => given.length > 1 && each.name)) {
     const entry = add(caption, "span", {class: "key"});
     add(entry, "span", {class: `line ${line.dash ? "dashed" : ""}`}).style("border-color", line.color);
     add(entry, "span", {}, line.name);
   }
   drawMoments(svg, planner, x, height);
-  lines.forEach((line, place) => drawLine(svg, line, starts, planner.series.end_s, x, y, 1.7 + 1.5 * (lines.length - 1 - place)));
+  lines.forEach((line, place) => drawLine(svg, line, starts, endOf(planner), x, y, 1.7 + 1.5 * (lines.length - 1 - place)));
   drawCursor(svg, planner, x, height);
 }
 

@@ -65,6 +65,52 @@ function chip(parent, color) {
   add(parent, "span", {class: "chip", "aria-hidden": "true"}).style("background", color);
 }
 
+const DRAWN_STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "fill-opacity",
+  "font-family", "font-size", "font-weight", "text-anchor", "paint-order", "display"];
+
+/** An SVG of the page as a file of its own: what the page's style says is written into every element. */
+function svgText(svg) {
+  const copy = svg.cloneNode(true);
+  const copies = copy.querySelectorAll("*");
+  svg.querySelectorAll("*").forEach((element, place) => {
+    const style = getComputedStyle(element);
+    DRAWN_STYLES.forEach((name) => copies[place].setAttribute(name, style.getPropertyValue(name)));
+    copies[place].removeAttribute("style");
+  });
+  const [, , width, height] = svg.getAttribute("viewBox").split(" ");
+  const paper = getComputedStyle(document.documentElement).getPropertyValue("--surface");
+  copy.insertBefore(copy.ownerDocument.createElementNS("http://www.w3.org/2000/svg", "rect"), copy.firstChild);
+  for (const [name, value] of Object.entries({width, height, fill: paper})) copy.firstChild.setAttribute(name, value);
+  for (const [name, value] of Object.entries({xmlns: "http://www.w3.org/2000/svg", width, height})) copy.setAttribute(name, value);
+  return new XMLSerializer().serializeToString(copy);
+}
+
+/** Rows as CSV; cells with commas, quotes or line ends are quoted. */
+function csvText(rows) {
+  const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replace(/"/g, '""')}"` : String(value === null || value === undefined ? "" : value));
+  return rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
+}
+
+/** Save a text as a file. */
+function save(name, kind, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], {type: kind}));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/** Buttons that save a chart as SVG and its data as CSV. `svgOf` gives its SVGs, `rowsOf` its rows, the headings first. */
+function exportButtons(parent, title, svgOf, rowsOf) {
+  const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+  const tools = add(parent, "span", {class: "exports"});
+  if (svgOf) {
+    button(tools, "SVG", () => svgOf().forEach((svg, place) => save(`${name}${place ? `-${place + 1}` : ""}.svg`, "image/svg+xml", svgText(svg))),
+      {"aria-label": `save ${title} as SVG`});
+  }
+  button(tools, "CSV", () => save(`${name}.csv`, "text/csv", csvText(rowsOf())), {"aria-label": `save ${title} as CSV`});
+}
+
 /** A verdict as a symbol and a word. */
 function verdictMark(parent, verdict) {
   const mark = add(parent, "span", {class: `verdict ${GOOD_VERDICTS.includes(verdict) ? "good" : "bad"}`});

@@ -19,7 +19,7 @@ function setTheme(theme) {
 function pageHeader(header) {
   const line = add(header, "div", {class: "title-line"});
   const names = add(line, "div");
-  add(names, "p", {class: "made-by"}, `${report.made_by} report`);
+  add(names, "p", {class: "made-by"}, `${report.made_by} report${report.runs.length === 1 ? `: ${report.runs[0].title}` : ""}`);
   add(names, "h1", {}, report.title);
   const tools = add(line, "div", {class: "tools"});
   const theme = button(tools, "", () => setTheme(state.theme === "dark" ? "light" : "dark"), {id: "theme"});

@@ -37,7 +37,10 @@ function stackedChart(parent, planner, {title, parts, of, text, most = 0}) {
   const used = planner.used;
   const totals = used.starts_s.map((_, place) => d3.sum(parts, (part) => of(part)[place]));
   const label = `${title}: ${parts.map((part) => `${part.name} ${summaryOf(of(part), text)}`).join("; ")}`;
-  const {svg, x, y, height} = chartFrame(parent, planner, {title, label, text, peak: Math.max(most, d3.max(totals)) || 1, height: 190});
+  const {svg, x, y, height} = chartFrame(parent, planner, {title, label, text, peak: Math.max(most, d3.max(totals)) || 1, height: 190, rowsOf: () => [
+    ["from_s", "until_s", ...parts.map((part) => part.name)],
+    ...used.starts_s.map((at, place) => [at, used.ends_s[place], ...parts.map((part) => of(part)[place])]),
+  ]});
   x.clamp(true);
   const below = totals.map(() => 0);
   for (const part of parts) {

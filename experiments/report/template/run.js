@@ -32,6 +32,7 @@ function fabricSection(parent, run) {
   const side = add(row, "div", {class: "fabric-side"});
   drawing = new FabricDrawing(side, tools, run);
   fabricLegend(side, drawing);
+  exportButtons(side, "fabric", () => [drawing.svg.node()], () => linkRows(run));
   circuitsNow(side, run);
   detailsPanel(row, run);
   whenever(["planner", "show", "job", "tree", "at", "theme"], () => drawing.draw());
@@ -85,26 +86,42 @@ function linksSection(parent, run) {
     const show = (row) => showInDrawing({kind: "link", id: row.number});
     const bytes = (facts) => deviation(facts.plannedBytes, facts.measuredBytes);
     holder.text("");
-    sortedTable(holder, {
-      label: "links", rows, first: 1,
-      columns: [
-        {name: "link", value: (row) => row.name, act: show},
+    const columns = [
         {name: "off", value: (row) => row.off, text: (row) => deviationText(row.off), bySize: true, mark: offMark},
         {name: "planned", value: (row) => row.planned, text: (row) => rateText(row.planned)},
         {name: "measured", value: (row) => row.measured, text: (row) => rateText(row.measured)},
         {name: "of capacity", value: share, text: (row) => shareText(share(row))},
-        {name: "capacity", value: (row) => row.capacity, text: (row) => rateText(row.capacity)},
-        {name: "bytes planned", value: (row) => row.plannedBytes, text: (row) => sizeText(row.plannedBytes)},
-        {name: "bytes measured", value: (row) => row.measuredBytes, text: (row) => sizeText(row.measuredBytes)},
+        {name: "bytes", value: (row) => row.measuredBytes, text: (row) => sizeText(row.measuredBytes)},
         {name: "bytes off", value: bytes, text: (row) => deviationText(bytes(row)), bySize: true},
-        {name: "longest queue", value: (row) => row.queue, text: (row) => (row.queue === null ? NOTHING : packetText(row.queue))},
+        {name: "queue", value: (row) => row.queue, text: (row) => (row.queue === null ? NOTHING : packetText(row.queue))},
         {name: "dropped", value: (row) => row.drops, text: (row) => countText(row.drops)},
-      ],
-    });
+    ];
+    const alike = d3.nest().key((row) => columns.map((column) => column.text(row)).join("|")).entries(rows).map(({values}) => values);
+    const folded = alike.length < rows.length / 2;
+    const press = folded ? choice(holder, "Links that are alike", [[true, "in one row"], [false, "a row each"]], fill) : () => {};
+    const table = add(holder, "div");
+    /** A row for each link, or for all that are alike in every column. */
+    function fill(one) {
+      press(one);
+      table.text("");
+      const shown = one ? alike.map((values) => ({...values[0], name: nameOf(values)})) : rows;
+      sortedTable(table, {label: "links", rows: shown, first: 1, columns: [{name: "link", value: (row) => row.name, act: show}, ...columns]});
+    }
+    fill(folded);
   });
 }
 
-const share = (facts) => (facts.measured === null ? null : facts.measured / facts.capacity);
+/** All links of the chosen planner, for CSV. */
+function linkRows(run) {
+  const keys = ["name", "planned", "measured", "capacity", "plannedBytes", "measuredBytes", "queue", "drops"];
+  const heads = ["link", "planned_bps", "measured_bps", "capacity_bps", "planned_bytes", "measured_bytes", "longest_queue_packets", "drops"];
+  return [heads, ...allLinks(run, run.planners[state.planner]).map((facts) => keys.map((key) => facts[key]))];
+}
+
+/** The name of links in one row. */
+const nameOf = (links) => (links.length === 1 ? links[0].name : `${countText(links.length)} links, such as ${links[0].name}`);
+/** A link's part of its capacity. The time of its jobs ends with the last result, a little before its last packet. */
+const share = (facts) => (facts.measured === null ? null : Math.min(1, facts.measured / facts.capacity));
 const offMark = (row) => (row.off !== null && Math.abs(row.off) > 0.05 ? "far" : "near");
 
 /** The table of switches, with the largest deviation first. */

@@ -123,6 +123,7 @@ function drawGantt(holder, scheduler, jobs) {
     const bars = row.bars.filter((bar) => bar.until > span[0] && bar.from < span[1]);
     drawRow(svg, {...row, bars}, 10 + place * ROW_PX + (place < jobs.length ? 0 : gap), x);
   });
+  exportButtons(holder, "jobs and circuits", () => [svg.node()], () => barRows(rows));
   if (busy.length > circuits.length) {
     add(holder, "p", {class: "about"}, `${busy.length - circuits.length} more pairs of units are in circuits.csv.`);
   }

@@ -10,7 +10,11 @@ function studySections(parent, study) {
   ]);
   if (study.differences.length) {
     const paired = section(parent, "differences", "Paired differences",
-      `Each planner minus ${study.against}, in runs that differ only in the planner.`);
+      `Each planner minus ${study.baseline}, in runs that differ only in the planner, with 95 % intervals (bootstrap). ` +
+      "An interval that crosses the line shows no difference.");
+    for (const figure of new Set(study.differences.map((row) => row.figure))) {
+      forestPlot(paired, study, study.differences.filter((row) => row.figure === figure), columnWords(figure));
+    }
     const keys = study.keys.filter((key) => key !== "planner");
     summaryTable(paired, "differences", [...keys, "planner"], study.differences, [
       ["mean", (row) => row.mean], ["95 %: from", (row) => row.low], ["to", (row) => row.high],
@@ -42,6 +46,38 @@ function summaryTable(parent, label, keys, rows, numbers, ...others) {
   });
 }
 
+const FOREST_ROW_PX = 24;
+const FOREST_NAME_PX = 200;
+
+/** The paired differences of a figure, relative to the baseline's mean: a dot and an interval for each group. */
+function forestPlot(parent, study, rows, title) {
+  const known = rows.filter((row) => row.share !== null && row.mean !== 0);
+  if (!known.length) return;
+  const width = Math.max(CHART_PX[0] + 120, Math.min(860, parent.node().clientWidth - 40));
+  const height = known.length * FOREST_ROW_PX + 44;
+  const part = (row, value) => (value === null ? row.share : (value * row.share) / row.mean);
+  const ends = known.flatMap((row) => [part(row, row.low), part(row, row.high), 0]);
+  const x = linear([d3.min(ends), d3.max(ends)], [FOREST_NAME_PX, width - 46]).nice();
+  const label = known.map((row) => `${row.names.join(", ")}: ${deviationText(row.share)}`).join("; ");
+  const figure = add(parent, "figure", {class: "chart"});
+  add(add(figure, "figcaption"), "strong", {}, `${title}, above ${study.baseline}`);
+  const svg = add(figure, "svg", {class: "forest", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${label}`});
+  svg.style("max-width", `${width}px`);
+  add(svg, "g", {class: "axis grid", transform: `translate(0,${height - 26})`})
+    .call(d3.axisBottom(x).ticks(6).tickSize(-(height - 34)).tickFormat((value) => deviationText(value)));
+  add(svg, "line", {class: "moment", x1: x(0), x2: x(0), y1: 6, y2: height - 26});
+  known.forEach((row, place) => {
+    const y = 18 + place * FOREST_ROW_PX;
+    const name = row.names.join(", ");
+    add(add(svg, "text", {class: "row-name", x: FOREST_NAME_PX - 12, y: y + 4}, name.length > 30 ? `${name.slice(0, 29)}…` : name), "title", {}, name);
+    if (row.low !== null) add(svg, "line", {class: "whisker", x1: x(part(row, row.low)), x2: x(part(row, row.high)), y1: y, y2: y}).style("stroke", row.color);
+    add(add(svg, "circle", {class: "dot", cx: x(row.share), cy: y, r: 4.5}).style("fill", row.color), "title", {}, `${name}: ${deviationText(row.share)}`);
+  });
+  exportButtons(figure, `${title} above ${study.baseline}`, () => [svg.node()],
+    () => [[...study.keys.filter((key) => key !== "planner"), "planner", "share", "mean", "low", "high", "runs"],
+      ...rows.map((row) => [...row.names, row.share, row.mean, row.low, row.high, row.runs])]);
+}
+
 /** A chart from the study's file: a panel for each facet, a line with intervals for each colour. */
 function studyChart(parent, study, figure) {
   const box = add(parent, "figure", {class: "chart"});
@@ -57,6 +93,9 @@ function studyChart(parent, study, figure) {
   for (const {key, values} of d3.nest().key((line) => line.facet).entries(figure.lines)) {
     studyPanel(add(panels, "div"), figure, key, values);
   }
+  exportButtons(box, `${columnWords(figure.y)} over ${columnWords(figure.x)}`, () => panels.selectAll("svg").nodes(),
+    () => [["facet", "line", figure.x, "mean", "low", "high"],
+      ...figure.lines.flatMap((line) => line.points.map((point) => [line.facet, line.name, point.x, point.mean, point.low, point.high]))]);
 }
 
 /** One panel. */
@@ -71,6 +110,7 @@ function studyPanel(parent, figure, facet, lines) {
   const y = linear([0, most * 1.05], [height - 34, 22]);
   const told = lines.map((line) => `${line.name}: ${line.points.map((point) => `${text(point.mean)} at ${point.x}`).join(", ")}`).join("; ");
   const svg = add(parent, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${facet} ${told}`});
+  svg.style("max-width", `${1.4 * width}px`);
   if (facet) add(svg, "text", {class: "facet", x: 88, y: 13}, facet);
   add(svg, "g", {class: "axis grid", transform: "translate(88,0)"})
     .call(d3.axisLeft(y).ticks(5).tickSize(-(width - 104)).tickFormat((value) => (value ? text(value, most) : "0")));

@@ -36,6 +36,7 @@ function sortedTable(parent, {label, columns, rows, first = 0, filter = true, so
     return cell;
   });
   const body = add(table, "tbody");
+  exportButtons(box, label, null, () => [columns.map((column) => column.name), ...rows.map((row) => columns.map((column) => column.value(row)))]);
   const more = filter ? button(box, "", () => { view.shown = Infinity; fill(); }, {class: "more"}) : null;
 
   /** The order of two rows: unknown values come last; columns with `bySize` compare absolute values. */

@@ -69,7 +69,7 @@ function timelineSection(parent, run) {
     holder.text("");
     charts.text("");
     drawTimeline(holder, planner);
-    if (planner.series.starts_s.length) drawOverviews(charts, run, planner);
+    drawOverviews(charts, run, planner);
   });
 }
 
@@ -95,7 +95,13 @@ function drawTimeline(holder, planner) {
     const place = d3.bisectRight(planner.series.starts_s, x.invert(d3.mouse(this)[0])) - 1;
     if (place >= 0) choose({at: place});
   });
+  exportButtons(holder, "over time", () => [svg.node()], () => barRows(rows));
   if (rows.length > shown.length) add(holder, "p", {class: "about"}, `${rows.length - shown.length} more rows are in trace.json.`);
+}
+
+/** The bars of rows, for CSV. */
+function barRows(rows) {
+  return [["row", "from_s", "until_s", "what"], ...rows.flatMap((row) => row.bars.map((bar) => [row.name, bar.from, bar.until, bar.text]))];
 }
 
 /** A time on the axis, in the unit of the whole axis. */
@@ -119,17 +125,30 @@ function drawRow(svg, row, y, x) {
   }
 }
 
+/** The workers' rates over time: {starts, rates}, the rates of all workers that send, at each start. */
+function ratesOverTime(run, planner) {
+  const starts = planner.series.starts_s;
+  const begun = planner.iterations.filter((each) => each.started_s !== null);
+  const shortest = d3.min(begun, (each) => each.time_s);
+  if (begun.length && !(starts.length > 1 && starts[1] - starts[0] < shortest / 4)) {  // by iteration: no finer series is known
+    const moments = [...new Set(begun.flatMap((each) => [each.started_s, each.started_s + each.time_s]))].sort(d3.ascending);
+    const now = (at) => begun.filter((each) => each.started_s <= at && at < each.started_s + each.time_s);
+    return {starts: moments, rates: moments.map((at) => now(at).flatMap((each) => Object.values(each.rates_bps)))};
+  }
+  const workers = new Set(planner.jobs.flatMap((job) => job.workers));
+  const uplinks = allLinks(run, planner).filter((facts) => facts.used && workers.has(facts.from));
+  return {starts, rates: starts.map((_, place) => uplinks.map((facts) => (facts.used[place] / 1000) * facts.capacity))};
+}
+
 /** The rates of workers and the deepest queues over time. */
 function drawOverviews(charts, run, planner) {
-  const workers = new Set(planner.jobs.flatMap((job) => job.workers));
   const links = allLinks(run, planner).filter((facts) => facts.used);
-  const uplinks = links.filter((facts) => workers.has(facts.from));
-  const rates = uplinks.map((facts) => facts.used.map((used) => (used / 1000) * facts.capacity));
-  const sorted = planner.series.starts_s.map((_, place) => rates.map((values) => values[place]).sort(d3.ascending));
-  const across = (share) => sorted.map((values) => d3.quantile(values, share));
-  if (rates.length) {
+  const {starts, rates} = ratesOverTime(run, planner);
+  const sorted = rates.map((values) => [...values].sort(d3.ascending));
+  const across = (share) => sorted.map((values) => d3.quantile(values, share) || 0);
+  if (d3.max(across(1))) {
     lineChart(charts, planner, {
-      title: "sending rate of a worker", text: rateText,
+      title: "sending rate of a worker", text: rateText, starts,
       lines: [{name: "fastest", values: across(1), color: "var(--plan)"},
               {name: "median", values: across(0.5), color: "var(--accent)"},
               {name: "slowest", values: across(0), color: "var(--muted)"}],
