@@ -116,7 +116,7 @@ class VirtualNetwork:
         self.engine.recirculate(
             number,
             self.number_of[switch.name],
-            switch.pipelines[pipeline],
+            [port for port in switch.pipelines[pipeline] if (switch.name, port) in self.link_at],  # others have no link
             self.loops[switch.name, pipeline],
             rate_bps=switch.chip.recirculation_bps,
             limit=self.queue_packets,
