@@ -291,20 +291,21 @@ def document_of(shown: Shown) -> Document:
 
 
 def finding_of(study: Mapping[str, Any], name: str) -> str:
-    """The title of the page: the largest paired difference of the first figure whose interval is off 0, and the study."""
+    """The title of the page: of the first figure, the largest paired difference whose interval does not reach 0."""
     clear = [
         each
         for each in study["differences"]
-        if each["figure"] == study["differences"][0]["figure"] and each["share"] and each["low"] is not None and each["low"] * each["high"] > 0
+        if each["figure"] == study["differences"][0]["figure"] and (each["low"] or 0) * (each["high"] or 0) > 0
     ]
     if not clear:
         return f"{name[0].upper()}{name[1:]}: {study['counted']}"
-    most = max(clear, key=lambda each: abs(each["share"]))
-    keys = [f"{key} {value}" for key, value in zip((k for k in study["keys"] if k != "planner"), most["names"], strict=False)]
-    who, where = most["names"][-1], f" ({', '.join(keys)})" if keys else ""
+    most = max(clear, key=lambda each: abs(each["share"] or 0))
+    keys = [key for key in study["keys"] if key != "planner"]
+    *values, who = most["names"]
+    where = ", ".join(f"{key} {value}" for key, value in zip(keys, values, strict=True))
     figure = title_of(most["figure"].removeprefix("measured_"), Unit())
-    far = f"{abs(most['share']):.1%} {'above' if most['share'] > 0 else 'below'}"
-    return f"{who}'s {figure} is {far} {study['baseline']}'s{where}: {name}"
+    far = f"{abs(most['share'] or 0):.1%} {'above' if most['mean'] > 0 else 'below'}"
+    return f"{who}'s {figure} is {far} {study['baseline']}'s{where and f' ({where})'}: {name}"
 
 
 def groups(shown: Shown, counted: Sequence[Row]) -> Iterator[dict[str, Any]]:

@@ -70,7 +70,11 @@ function forestPlot(parent, study, rows, title) {
     const y = 18 + place * FOREST_ROW_PX;
     const name = row.names.join(", ");
     add(add(svg, "text", {class: "row-name", x: FOREST_NAME_PX - 12, y: y + 4}, name.length > 30 ? `${name.slice(0, 29)}…` : name), "title", {}, name);
-    if (row.low !== null) add(svg, "line", {class: "whisker", x1: x(part(row, row.low)), x2: x(part(row, row.high)), y1: y, y2: y}).style("stroke", row.color);
+    if (row.low !== null) {
+      const d = `M${x(part(row, row.low))},${y}H${x(part(row, row.high))}`;
+      add(svg, "path", {class: "line halo", d});
+      add(svg, "path", {class: "line", d}).style("stroke", row.color);
+    }
     add(add(svg, "circle", {class: "dot", cx: x(row.share), cy: y, r: 4.5}).style("fill", row.color), "title", {}, `${name}: ${deviationText(row.share)}`);
   });
   exportButtons(figure, `${title} above ${study.baseline}`, () => [svg.node()],

@@ -10,6 +10,8 @@ import html
 import json
 import re
 import shutil
+from dataclasses import replace
+from datetime import datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -22,12 +24,23 @@ from inakit.experiments.cli.main import main
 from inakit.experiments.report import write
 from inakit.experiments.report import write as page
 from inakit.experiments.report.document import IterationView, PlannerView
-from inakit.experiments.report.gather import busy_s, circuits_of, document_of, joined_row, step_of
+from inakit.experiments.report.gather import (
+    as_fast,
+    busy_s,
+    circuits_of,
+    document_of,
+    finding_of,
+    joined_row,
+    step_of,
+)
 from inakit.experiments.report.write import report_beside, trace_of, write_report
 from inakit.topo.errors import InputError
+from inakit.topo.files.quantities import in_words
 from inakit.topo.kit import this_kit
 
 pytestmark = pytest.mark.compiler
+
+RUN, TIME = ("aro", "atp", "lbmm"), "communication_time_s"
 
 
 @pytest.fixture(scope="module")
@@ -245,3 +258,26 @@ def test_a_report_is_written_whole_or_not_at_all(folder: Path, tmp_path: Path, m
     with pytest.raises(KeyboardInterrupt):
         write.write_comparison([folder], target)
     assert not target.exists()
+
+
+def test_the_title_is_the_finding(folder: Path) -> None:
+    run = document_of([folder]).runs[0]
+    figures = {name: planner_of(folder, name).figures for name in RUN}
+    times = {name: next(each.measured for each in found if each.name == TIME) for name, found in figures.items()}
+    assert all(times.values())
+    atp, lbmm = ((times[name] or 0) / (times["aro"] or 1) for name in ("atp", "lbmm"))
+    day = datetime.fromisoformat(run.started)
+    assert finding_of(run) == document_of([folder]).title
+    assert finding_of(run).startswith(f"aro is {as_fast(atp)} atp, {as_fast(lbmm)} lbmm: ")
+    assert finding_of(run).endswith(f", VALID, {day.day} {day:%B}")
+    assert finding_of(replace(run, verdict="OVERLOADED")) == f"No result (OVERLOADED): {run.title}"
+    alone = replace(run, planners=[planner_of(folder, "aro")])
+    assert finding_of(alone).startswith(f"aro takes {in_words(times['aro'] or 0, 's')} per iteration: ")
+    twice = replace(run, planners=[planner_of(folder, "aro"), replace(planner_of(folder, "aro"), name="other")])
+    assert finding_of(twice).startswith("aro and other take ")
+
+
+def test_how_much_faster_is_said_by_its_size() -> None:
+    assert [as_fast(ratio) for ratio in (1.031, 5.04, 15.2)] == [
+        "3.1% faster than", "5.0 times as fast as", "15 times as fast as"
+    ]  # fmt: skip

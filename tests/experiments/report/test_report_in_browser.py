@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import shown_runs
@@ -178,6 +180,7 @@ def test_planners_and_views_of_links_are_chosen(browser: Browser, folder: Path) 
 def test_tables_are_sorted_and_filtered(browser: Browser, folder: Path) -> None:
     browser.open(folder / "report.html")
     links = "#links tbody tr"
+    browser.press("a row each")
     off = [abs(float(text.split()[0].replace("−", "-"))) for text in browser.texts(f"{links} td:nth-child(2)")[:20]]
     assert off == sorted(off, reverse=True), "the worst deviation comes first"
     browser.find("#links thead th:first-child button").click()
@@ -288,6 +291,8 @@ def test_a_study_is_shown(
     assert browser.texts("nav a") == ["Groups", "Paired differences", "All runs"]
     assert len(browser.all("#groups tbody tr")) == 12, "four groups, three figures"
     assert len(browser.all("#groups path.line:not(.halo)")) == 2, "a line for each planner"
+    assert len(browser.all("svg.forest")) == 3 and len(browser.all("svg.forest .dot")) >= 4, "paired differences"
+    assert browser.find("h1").text.startswith("LBMM's sending rate is "), browser.find("h1").text
     assert len(browser.all("#runs tbody tr")) == 8
     nothing_wrong(browser)
 
@@ -367,3 +372,48 @@ def test_a_page_that_cannot_be_unpacked_says_so(browser: Browser, folder: Path, 
     browser.driver.get(broken.as_uri())
     browser.wait("document.querySelector('[role=alert]') !== null")
     assert browser.find("[role=alert]").text.startswith("The report cannot be shown")
+
+
+def test_every_chart_can_be_saved_with_its_data(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "report.html", width=DESK)
+    charts = browser.all("figure.chart")
+    assert charts and len(browser.all("figure.chart > .exports > button")) == 2 * len(charts)
+    labels = browser.run("[...document.querySelectorAll('.exports button')].map(e => e.ariaLabel)")
+    assert {"save fabric as SVG", "save fabric as CSV", "save over time as SVG", "save links as CSV"} <= set(labels)
+    root = ElementTree.fromstring(browser.run("svgText(document.querySelector('figure.chart svg'))"))
+    drawn = [each for each in root.iter() if each.tag.endswith("path") and "line" in each.get("class", "")]
+    assert drawn and all((each.get("stroke") or "").startswith("rgb") for each in drawn)
+    assert browser.run("csvText([['a', 'b'], ['x, y', 'say \"so\"']])") == 'a,b\n"x, y","say ""so"""\n'
+    links = browser.run("linkRows(report.runs[0])")
+    assert links[0][:2] == ["link", "planned_bps"] and len(links) == 97
+
+
+def test_lines_and_links_that_are_alike_are_one(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "report.html", width=DESK)
+    assert browser.texts("#time figcaption .key") == ["fastest, median, slowest"]
+    rows = browser.texts("#links tbody th")
+    assert rows[0].startswith("56 links, such as ") and len(rows) < 10
+    browser.press("a row each")
+    assert len(browser.texts("#links tbody th")) == 60
+    assert browser.run("document.querySelector('#links .table-box .scroll').scrollWidth") <= browser.run(
+        "document.querySelector('#links .table-box .scroll').clientWidth"
+    )
+
+
+def test_a_run_without_series_has_its_rates_by_iteration(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    shutil.copytree(folder, bare)
+    for file in bare.rglob("*_series.csv*"):
+        file.unlink()
+    write_report(bare)
+    browser.open(bare / "report.html", width=DESK)
+    assert browser.texts("#time figure strong") == ["sending rate of a worker"]
+    begun = browser.run("ratesOverTime(report.runs[0], report.runs[0].planners[0])")
+    assert len(begun["starts"]) == 3 and [len(each) for each in begun["rates"]] == [15, 15, 0]
+    assert browser.run("share({measured: 1006, capacity: 1000})") == 1
+
+
+def test_text_in_a_chart_has_the_size_of_text(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "report.html", width=DESK)
+    scale = browser.run("(e => e.clientWidth / e.viewBox.baseVal.width)(document.querySelector('#time figure svg'))")
+    assert 0.9 < scale < 1.1

@@ -139,7 +139,7 @@ def test_bmv2_trains_as_well(tmp_path: Path) -> None:
     [
         (("--framework", "numpi"), "did you mean 'numpy'"),
         (("--batch", "4096"), "choose smaller batches"),
-        (("--compute", "-1"), "compute time"),
+        (("--compute", "-1"), "--compute -1: expected a time"),
         (("--planners", ""), "--planners is empty"),
     ],
 )

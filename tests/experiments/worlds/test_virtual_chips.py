@@ -70,7 +70,7 @@ def test_the_report_of_a_run_names_the_chip_and_its_limit(tmp_path: Path) -> Non
     """With series of links and fragments, in which recirculation has links of its own."""
     done = inakit(
         *("emulate", "--topo", "aro-figure1", "--capacity", "100G", "--chip", "tofino1", "--switch", "virtual"),
-        *("--planners", "aro", "--gradient-bytes", "64000", "--iterations", "1"),
+        *("--planners", "aro", "--gradient-bytes", "64000", "--iterations", "1", "--details"),
         at=tmp_path,
     )
     assert done.code == 0, done.output + done.error

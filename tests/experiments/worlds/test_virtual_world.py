@@ -71,7 +71,9 @@ def test_the_main_command_runs_at_the_described_rates_without_a_probe(tmp_path: 
         at=tmp_path,
     )  # fmt: skip
     assert answer.code == 0, answer
-    assert answer.output.startswith("virtual: time is simulated, and links have the described rates\n")
+    assert answer.output.startswith(
+        "virtual: time is simulated and links have the described rates, so that figures do "
+    )
     record = json.loads(next(tmp_path.glob("results/2*/run.json")).read_text())
     assert (record["switch"], record["verdict"], record["fabric"]["scale"]) == ("virtual", "VALID", 1.0)
     assert_within(record["planners"]["aro"]["measured"]["sending_rate_bps"], 20e6, 0.01, "sending rate", "bit/s")
