@@ -132,3 +132,15 @@ def lines_of(picture: str) -> list[str]:
     """The lines of an SVG without its date, its program and the names that it draws at random."""
     text = re.sub(r"<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)
     return re.sub(r"#?\b[a-z][0-9a-f]{10}\b", "", text).split("\n")
+
+
+def test_the_gallery_has_a_picture_and_its_command_for_each_thing() -> None:
+    text = (DOCS / "gallery.md").read_text()
+    parts = text.split("\n## ")[1:]
+    assert len(parts) > 6
+    for part in parts:
+        assert re.search(r"^```sh\ninakit ", part, re.MULTILINE) and re.search(
+            r"^!\[.+\]\(pictures/", part, re.MULTILINE
+        )
+    shown = {name for page in PAGES for name in re.findall(r"pictures/([\w.-]+)\)", page.read_text())}
+    assert shown == {path.name for path in (DOCS / "pictures").iterdir()}
