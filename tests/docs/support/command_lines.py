@@ -29,7 +29,7 @@ from inakit.planner.core.slot_policies import policy_of
 from inakit.planner.registry import find_method
 from inakit.topo.files.fabrics import FABRIC_SUFFIXES
 
-OTHERS = ("vagrant", "pip", "pre-commit", "perf", "p4c-bm2-ss", "run", "cp", "docker", "python3")
+OTHERS = ("vagrant", "pip", "pre-commit", "perf", "p4c-bm2-ss", "run", "cp", "docker", "python3", "openssl")
 """Programs that pages name and that are not the project's (`.ci/run` is)."""
 OWN_PLANNERS = ("racks-in-turn", "./mine.py", "./racks_in_turn.py")
 """Planners that a page tells its reader to write."""
