@@ -75,6 +75,44 @@ def test_the_search_is_in_sight_and_finds_a_page_that_is_read_from_the_disk(site
         assert [url for url in browser.requests if not url.startswith("file:")] == []
 
 
+TASKS = {
+    "install without root": "install",
+    "own planner compare with papers": "own-planner",
+    "P4 counter": "own-p4",
+    "training script": "own-training",
+    "figure LaTeX study": "studies",
+    "why OVERLOADED": "troubleshooting",
+    "grade a class": "adopt-the-course",
+    "validate a site": "hardware",
+    "resume study": "studies",
+    "compare two runs": "report",
+    "INA ratio": "faq",
+    "figure 8 InArt": "papers/inart",
+    "p4c": "get-p4c",
+    "offline": "install",
+}
+"""What a new user types into the search, and the page that has to be among the first four."""
+
+
+@pytest.mark.skipif(missing_for_browser() is not None, reason=missing_for_browser() or "")
+def test_the_search_finds_the_page_for_each_task(site: Path) -> None:
+    lost = {}
+    with browsing() as browser:
+        browser.visit(site / "index.html")
+        for task, page in TASKS.items():
+            box = browser.find(".md-search__input")
+            box.click()
+            box.clear()
+            browser.wait("!document.querySelector('.md-search-result__link')")
+            box.send_keys(task)
+            links = ".md-search-result__item > .md-search-result__link"
+            browser.wait(f"document.querySelectorAll('{links}').length > 0")
+            found = [str(link.get_attribute("href")).split("?")[0] for link in browser.all(links)]
+            if not any(each.endswith(f"/{page}.html") for each in found[:4]):
+                lost[task] = found[:4]
+    assert lost == {}
+
+
 @pytest.mark.skipif(missing_for_browser() is not None, reason=missing_for_browser() or "")
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("names", [("index", "first-ten-minutes", "faults"), pytest.param((), marks=pytest.mark.long)])
