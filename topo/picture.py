@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import hypot
 from pathlib import Path
@@ -21,6 +22,7 @@ from matplotlib.transforms import Bbox
 from inakit.topo.errors import InputError, writing
 from inakit.topo.fabric.fabric import DirectedLink, Fabric
 from inakit.topo.fabric.positions import SWITCH_HEIGHT, NodePositions, Point
+from inakit.topo.fabric.variations import Folding, folded
 
 
 @dataclass
@@ -74,7 +76,7 @@ ROLES = {
 }
 FORMATS = (".png", ".svg")
 MAX_LABELS = 120
-INCHES_PER_UNIT = 0.62
+INCHES_PER_UNIT, INCHES_PER_UNIT_FOLDED = 0.62, 0.42
 LANE = 0.09
 """The distance between two lines on one cable, in units of the drawing."""
 MAX_INCHES = 60.0
@@ -162,20 +164,23 @@ class Picture:
         owners: Sequence[int] = (),
         jobs: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        self.fabric = fabric
-        self.layout = NodePositions(fabric)
-        self.loads = loads
+        self.owners, self.roles, self.jobs = owners, roles, jobs or {}
+        self.folding = folding_of(fabric, loads, trees, {h: (roles.get(h), tuple(self.jobs.get(h, ()))) for h in roles})
+        self.fabric = self.folding.fabric()
+        self.layout = NodePositions(self.fabric)
+        self.merged: dict[DirectedLink, list[float]] = defaultdict(list)
+        for (a, b), load in loads.items():
+            self.merged[self.folding.of[a], self.folding.of[b]].append(load)
+        self.loads = {hop: sum(each) for hop, each in self.merged.items()}
         self.trees = trees
-        self.roles = roles
-        self.owners = owners
-        self.jobs = jobs or {}
-        self.users = users_of_links(trees)
+        self.users = users_of_links(trees, self.folding.of)
 
     def figure(self, title: str) -> Figure:
         """The finished figure. Raises `InputError` for a fabric without switches."""
         if not self.fabric.switches:
             raise InputError(f"fabric '{self.fabric.name}' has no switch: there is nothing to draw")
-        width = min(MAX_INCHES, max(6.0, INCHES_PER_UNIT * (self.layout.width + 1)))
+        inches = INCHES_PER_UNIT_FOLDED if self.is_folded else INCHES_PER_UNIT
+        width = min(MAX_INCHES, max(6.0, inches * (self.layout.width + 1)))
         height = width * (self.layout.heights[-1] + 3.2) / (self.layout.width + 1)
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)
@@ -194,6 +199,11 @@ class Picture:
         missing = self.label_loads(axes)
         self.finish(axes, title, width, missing)
         return figure
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether a node stands for several."""
+        return len(self.folding.of) > len(self.fabric.tiers)
 
     @property
     def directed(self) -> list[DirectedLink]:
@@ -264,9 +274,11 @@ class Picture:
     def load_text(self, axes: Axes, hop: DirectedLink) -> Text:
         """The text of a load: an arrow for its direction, the rate, and its share of the capacity."""
         load = self.loads[hop]
-        share = load / self.fabric.capacities_bps[hop]
+        share, each = load / self.fabric.capacities_bps[hop], [each for each in self.merged[hop] if each]
+        alike = len(each) > 1 and max(each) - min(each) <= SAME * max(each)
+        rate = f"{len(each)}×{short_rate(each[0])}" if alike else short_rate(load)
         return axes.text(
-            0, 0, f"{self.arrow(hop)}{short_rate(load)}\n{share:.0%}",
+            0, 0, f"{self.arrow(hop)}{rate}\n{share:.0%}",
             ha="center", va="center", fontsize=LABEL_POINTS, color=INK, linespacing=0.95, zorder=5,
             bbox={"boxstyle": "round,pad=0.1", "fc": PAPER, "ec": "none", "alpha": 0.9},
         )  # fmt: skip
@@ -313,7 +325,18 @@ class Picture:
                            facecolor="none", edgecolor=INK, linewidth=0.9, zorder=3.3)
         )  # fmt: skip
         raised = 0.13 if any(a.switch == name for tree in self.trees for a in tree.aggregators) else 0.0
-        axes.text(x, y + raised, name, ha="center", va="center", fontsize=fitting(name, width), color=INK, zorder=4)
+        label = self.label(name)
+        axes.text(x, y + raised, label, ha="center", va="center", fontsize=fitting(label, width), color=INK, zorder=4)
+
+    def label(self, name: str) -> str:
+        """The name of a node, or of the nodes for which it stands: "h1-4", or "h1 +3" where numbers have gaps."""
+        members = self.folding.members(name)
+        if len(members) == 1:
+            return name
+        ends = [re.fullmatch(r"(.*?)([0-9]+)", each) for each in (members[0], members[-1])]
+        if all(ends) and ends[0][1] == ends[1][1] and int(ends[1][2]) - int(ends[0][2]) == len(members) - 1:  # type: ignore[index]
+            return f"{name}-{ends[1][2]}"  # type: ignore[index]
+        return f"{name} +{len(members) - 1}"
 
     def draw_sums(self, axes: Axes, switch: str, pipeline: int) -> None:
         """Draw a Σ in the colour of each tree that aggregates in this pipeline."""
@@ -335,16 +358,24 @@ class Picture:
         x, y = self.layout.positions[name]
         axes.plot([x], [y], marker=marker, markersize=9, markerfacecolor=color, markeredgecolor=INK,
                   markeredgewidth=0.9, zorder=4)  # fmt: skip
-        axes.text(x, y - 0.28, name, ha="center", va="top", fontsize=7, color=INK, zorder=4)
+        lower = 0.5 if self.is_folded and self.layout.rows[0].index(name) % 2 else 0.0  # so that long names have room
+        axes.text(x, y - 0.28 - lower, self.label(name), ha="center", va="top", fontsize=7, color=INK, zorder=4)
         axes.text(
-            x, y - 0.56, job_names(self.jobs.get(name, ())), ha="center", va="top", fontsize=6, color=INK, zorder=4
+            x,
+            y - 0.56 - lower,
+            job_names(self.jobs.get(name, ())),
+            ha="center",
+            va="top",
+            fontsize=6,
+            color=INK,
+            zorder=4,
         )
 
     def limit(self, axes: Axes) -> None:
         """Set the limits of the axes, before any text is measured."""
         arcs = max((self.layout.arc(link.a, link.b) for link in self.fabric.links), default=0.0)
         axes.set_xlim(-0.4, self.layout.width + 0.4)
-        axes.set_ylim(-1.1, self.layout.heights[-1] + SWITCH_HEIGHT / 2 + arcs + 0.3)
+        axes.set_ylim(-1.5 if self.is_folded else -1.1, self.layout.heights[-1] + SWITCH_HEIGHT / 2 + arcs + 0.3)
         axes.apply_aspect()
 
     def finish(self, axes: Axes, title: str, figure_width: float, missing: int) -> None:
@@ -380,6 +411,8 @@ class Picture:
             owner = f"job {self.owners[number]}, " if self.owners else ""
             label = f"{owner}tree {tree.number} (Σ aggregates)"
             handles.append(Line2D([], [], color=color, linestyle=dash_of(number), linewidth=2.4, label=label))
+        if self.is_folded:
+            handles.append(Line2D([], [], color="none", label="h1-4: four hosts of a rack; agg1_1-3: three switches"))
         if self.loads:
             label = "full link (load one way, share of capacity)"
             handles.append(Line2D([], [], color=INK, linewidth=4, label=label))
@@ -397,11 +430,28 @@ def job_names(numbers: Sequence[int]) -> str:
     return f"job {','.join(map(str, numbers))}" if numbers else ""
 
 
-def users_of_links(trees: Sequence[TreeShape]) -> dict[DirectedLink, list[int]]:
-    """For each directed link, the positions in `trees` of those that use it."""
+MOST_HOSTS, MOST_ABREAST, MOST_ABREAST_UNUSED = 64, 24, 48
+"""The most hosts, and the most switches of a tier with and without trees, that are drawn one by one."""
+SAME = 1e-3
+"""The relative difference below which the loads of links in one line are told as one."""
+
+
+def folding_of(
+    fabric: Fabric, loads: Mapping[DirectedLink, float], trees: Sequence[TreeShape], kinds: Mapping[str, Hashable]
+) -> Folding:
+    """The fabric as it is drawn: racks of a large one are folded, and switches that neither trees nor loads use."""
+    if len(fabric.hosts) <= MOST_HOSTS:
+        return Folding(fabric)
+    hops = {hop for tree in trees for branch in tree.branches for hop in branch.links}
+    used = {node for hop in hops | {hop for hop in loads if loads[hop]} for node in hop}
+    return folded(fabric, used, kinds, MOST_ABREAST if used else MOST_ABREAST_UNUSED)
+
+
+def users_of_links(trees: Sequence[TreeShape], drawn: Mapping[str, str]) -> dict[DirectedLink, list[int]]:
+    """For each directed link of the drawing, the positions in `trees` of those that use it."""
     users: dict[DirectedLink, list[int]] = defaultdict(list)
     for number, tree in enumerate(trees):
-        for hop in dict.fromkeys(hop for branch in tree.branches for hop in branch.links):
+        for hop in dict.fromkeys((drawn[a], drawn[b]) for branch in tree.branches for a, b in branch.links):
             users[hop].append(number)
     return dict(users)
 

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inakit.topo.errors import FabricError, unknown_name
@@ -109,3 +110,87 @@ def with_chip(fabric: Fabric, chip: Chip) -> Fabric:
 def with_chip_as_wired(fabric: Fabric, chip: Chip | None) -> Fabric:
     """Every switch with this chip, or without one; ports stay in their pipelines. Raises `FabricError`."""
     return with_switches(fabric, lambda _: {"chip": chip})
+
+
+@dataclass
+class Folding:
+    """A fabric in which nodes that a drawing need not tell apart are one, which has the name of the first.
+
+    `of`: the name in the folded fabric of every node.
+    """
+
+    whole: Fabric
+    of: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.of = self.of or {node: node for node in self.whole.tiers}
+
+    def fold(self, kinds: Mapping[str, Hashable]) -> None:
+        """Make nodes of the same kind one."""
+        first: dict[Hashable, str] = {}
+        for node, kind in kinds.items():
+            self.of[node] = first.setdefault(kind, node)
+
+    def members(self, name: str) -> list[str]:
+        """The nodes that are one under this name."""
+        return [node for node, one in self.of.items() if one == name]
+
+    def fabric(self) -> Fabric:
+        """The folded fabric: a link between two nodes has the capacity of all links between their members.
+
+        A switch that stands for several has one pipeline.
+        """
+        kept = set(self.of.values())
+        several = {name for name in kept & {*self.whole.switch_by_name} if len(self.members(name)) > 1}
+        ports: dict[str, list[int]] = defaultdict(list)
+
+        def port(node: str, given: int) -> int:
+            ports[self.of[node]].append(len(ports[self.of[node]]) + 1 if self.of[node] in several else given)
+            return ports[self.of[node]][-1]
+
+        links: dict[frozenset[str], Link] = {}
+        for link in self.whole.links:
+            a, b = self.of[link.a], self.of[link.b]
+            known = links.get(frozenset((a, b)))
+            if known is None:
+                (_, a_port, _), (_, b_port, _) = link.ends
+                new = Link(a, b, port(link.a, a_port), port(link.b, b_port), link.capacity_ab_bps, link.capacity_ba_bps)
+                links[frozenset((a, b))] = replace(new, optical=link.optical)
+                continue
+            ab, ba = link.capacity_ab_bps, link.capacity_ba_bps
+            ab, ba = (ab, ba) if known.a == a else (ba, ab)
+            links[frozenset((a, b))] = replace(
+                known, capacity_ab_bps=known.capacity_ab_bps + ab, capacity_ba_bps=known.capacity_ba_bps + ba
+            )
+        switches = (
+            replace(switch, pipelines=(tuple(ports[switch.name]),)) if switch.name in several else switch
+            for switch in self.whole.switches
+            if switch.name in kept
+        )
+        hosts = tuple(host for host in self.whole.hosts if host.name in kept)
+        return replace(self.whole, hosts=hosts, switches=tuple(switches), links=tuple(links.values()))
+
+
+def folded(fabric: Fabric, used: Collection[str], kinds: Mapping[str, Hashable], most: int) -> Folding:
+    """Fold the hosts of a rack that are of the same kind and, if a tier has more than `most` switches, unused switches.
+
+    Of unused switches those are one that have the same neighbours: in the lowest tier above them, else below them.
+    """
+    found = Folding(fabric)
+    tiers: dict[int, list[str]] = defaultdict(list)
+    for switch in fabric.switches:
+        tiers[switch.tier].append(switch.name)
+    for tier in sorted(tiers) if max(map(len, tiers.values()), default=0) > most else ():
+        unused = [switch for switch in tiers[tier] if switch not in used]
+        peers = {
+            switch: frozenset(
+                found.of[peer]
+                for peer in fabric.neighbors[switch]
+                if (fabric.tiers[peer] > tier) == (tier == min(tiers))
+            )
+            for switch in unused
+        }
+        found.fold({switch: (peers[switch], fabric.switch_by_name[switch].ina) for switch in unused})
+    racks = {host.name: tuple(found.of[peer] for peer in fabric.neighbors[host.name]) for host in fabric.hosts}
+    found.fold({host: (rack, kinds.get(host)) for host, rack in racks.items()})
+    return found

@@ -140,3 +140,44 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="fabric 'void' has no switch: there is nothing to draw"):
         draw(Fabric("void", (), (), ()), tmp_path / "void.svg")
     assert not (tmp_path / "void.svg").exists()
+
+
+def tree_from(fabric: Fabric, *workers: str) -> Tree:
+    """A tree from these hosts to their ToRs, and to one switch above them."""
+    tors = {worker: fabric.neighbors[worker][0] for worker in workers}
+    above = {tor: next(peer for peer in fabric.neighbors[tor] if fabric.tiers[peer] == 2) for tor in tors.values()}
+    branches = (Branch(((worker, tor), (tor, above[tor]))) for worker, tor in tors.items())
+    return Tree(1, tuple(branches), tuple(Aggregator(tor, 0) for tor in dict.fromkeys(tors.values())))
+
+
+@pytest.mark.parametrize("k", [8, 16])
+def test_racks_and_unused_switches_of_a_large_fabric_are_folded(k: int, tmp_path: Path) -> None:
+    fabric, workers = fat_tree(k), ("h1", "h2", "h3")
+    tree = tree_from(fabric, *workers)
+    loads = {hop: 20e6 for branch in tree.branches for hop in branch.links}
+    picture = Picture(fabric, loads, [tree], dict.fromkeys(workers, "worker"))
+    used = {node for hop in loads for node in hop if node not in fabric.host_names}
+    assert all(picture.folding.members(switch) == [switch] for switch in used), "a switch of a tree stands for itself"
+    assert len(picture.fabric.tiers) < 120 < len(fabric.tiers)
+    assert set(picture.folding.of) == set(fabric.tiers) and set(picture.folding.of.values()) == set(
+        picture.fabric.tiers
+    )
+    whole, drawn = (sum(each.capacities_bps.values()) for each in (fabric, picture.fabric))
+    assert drawn == pytest.approx(whole)
+    assert picture.merged["h1", "edge1_1"] == [20e6] * 3
+    draw(fabric, tmp_path / "large.svg", loads=loads, trees=[tree], roles=dict.fromkeys(workers, "worker"))
+    shown = texts(tmp_path / "large.svg")
+    assert {"h1-3", "edge1_1", f"edge2_1-{k // 2}", "↑3×20M", "worker"} <= set(shown)
+    axes = picture.figure("large").axes[0]
+    renderer = axes.figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    names = [(text.get_text(), text.get_window_extent(renderer)) for text in axes.texts if text.get_text()]
+    assert not [(one, other) for (one, a), (other, b) in combinations(names, 2) if overlap(a, b)]
+    assert picture.figure("large").get_size_inches()[0] < 30
+
+
+def test_a_rack_of_hosts_with_other_roles_is_several_nodes_and_small_fabrics_are_whole() -> None:
+    roles = {"h1": "worker", "h2": "ps", "h3": "worker"}
+    large = Picture(fat_tree(8), {}, (), roles)
+    assert [large.label(host) for host in ("h1", "h2", "h4", "h5")] == ["h1 +1", "h2", "h4", "h5-8"]
+    small = Picture(fat_tree(6), {}, (), roles)
+    assert not small.is_folded and small.fabric == fat_tree(6)
