@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 
 from matplotlib import rc_context
@@ -65,14 +65,16 @@ MARKER, BAR_MARKER = 9.5, 230.0
 """In points: the size of the paper's markers, and the least total width of a panel's bars and gaps, which limits a
 marker to the width of its bar."""
 FEWEST_DRAWS = 3
-"""With fewer draws, an interval does not widen the axes; it is cut off at their edge."""
+"""With fewer draws, the draws are shown instead of the interval, which would be far wider than the axes."""
 WIDEST, NARROWEST = 3.4, 1.3
 """The widths of the first and the last line, in points. The first is the widest, so that a later line which coincides
 with it leaves its edges visible."""
 MOST_DODGE, DODGE = 14.0, 2.5
 """In points: the largest offset between the first and the last line's markers, and between two neighbours."""
-PAPER, INTERVAL_ID, CUT_OFF, PLANNED = "paper", "interval", "interval of few draws", "planned"
+PAPER, PAPER_CURVE, INTERVAL_ID, FEW, PLANNED = "paper", "the paper's curve", "interval", "draws", "planned"
 """The ids of a drawing's parts in its SVG."""
+NOTHING_PRINTED = "the paper prints no values"
+"""The note in a panel beside others in which the paper's values are drawn."""
 
 
 def draw_lines(panel: Panel, axes: Axes) -> None:
@@ -96,7 +98,11 @@ def draw_line(panel: Panel, axes: Axes, number: int, name: str) -> None:
         pen.interval(x, point)
     for x, value in zip(xs, panel.planned.get(name, ()), strict=False):
         Pen(axes, "black", moved).line([x], [value], PLANNED, linestyle="", marker="_", markersize=11.0)
-    for place, value in panel.paper.get(name, {}).items():
+    printed = panel.paper.get(name, {})
+    if len(printed) > 1:  # joined between neighbouring places only: between others the paper says nothing
+        curve = [printed.get(place, nan) for place in panel.places]
+        pen.line(xs, curve, PAPER_CURVE, linestyle=(0, (1, 1.5)), linewidth=1.2)
+    for place, value in printed.items():
         pen.hollow(float(place), value, style.marker)
 
 
@@ -180,14 +186,17 @@ class Pen:
         drawn = Line2D(xs, ys, color=self.color, transform=self.transform, zorder=self.layer, gid=name)
         drawn.set(**more)
         self.axes.add_artist(drawn)
-        if name != CUT_OFF:
-            self.axes.update_datalim(list(zip(xs, ys, strict=True)))
-            self.axes.autoscale_view()
+        self.axes.update_datalim(list(zip(xs, ys, strict=True)))
+        self.axes.autoscale_view()
 
     def interval(self, x: float, point: Estimate) -> None:
-        if point.low is not None and point.high is not None:
-            name = INTERVAL_ID if len(point.draws) >= FEWEST_DRAWS else CUT_OFF
-            self.line([x, x], [point.low, point.high], name, linewidth=1.0, marker="_", markersize=5.0)
+        """Draw a point's interval, or its draws where they are few."""
+        if point.low is None or point.high is None:
+            return
+        if len(point.draws) >= FEWEST_DRAWS:
+            self.line([x, x], [point.low, point.high], INTERVAL_ID, linewidth=1.0, marker="_", markersize=5.0)
+        else:
+            self.line([x] * len(point.draws), point.draws, FEW, linestyle="", marker="_", markersize=7.0)
 
     def hollow(self, x: float, value: float, marker: str, size: float = MARKER) -> None:
         """Draw a value that the paper prints: the method's marker, large, white inside and on top."""
@@ -210,8 +219,12 @@ def legend(panels: Sequence[Panel], interval: str = INTERVAL) -> list[Artist]:
     if any(value for panel in panels for value in panel.paper.values()):
         found.append(Line2D([], [], color="black", linestyle="", marker="o", markersize=8, markerfacecolor="white",
                             markeredgewidth=1.8, label=PAPER))  # fmt: skip
-    if any(point.low is not None for panel in panels for line in panel.series.values() for point in line):
+    points = [point for panel in panels for line in panel.series.values() for point in line if point.low is not None]
+    if any(len(point.draws) >= FEWEST_DRAWS for point in points):
         found.append(Line2D([], [], color="black", marker="|", linewidth=1.0, markersize=6, label=interval))
+    if any(len(point.draws) < FEWEST_DRAWS for point in points):
+        few = "a draw (too few for an interval)"
+        found.append(Line2D([], [], color="black", linestyle="", marker="_", markersize=8, label=few))
     if any(panel.planned for panel in panels):
         found.append(Line2D([], [], color="black", linewidth=1.6, label=PLANNED))
     return found
@@ -303,7 +316,10 @@ def figure(panels: Sequence[Panel]) -> Canvas:
     canvas = Canvas(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(canvas)
     for position, panel in enumerate(panels, start=1):
-        draw_panel(panel, canvas.add_subplot(rows, columns, position))
+        axes = canvas.add_subplot(rows, columns, position)
+        draw_panel(panel, axes)
+        if not panel.paper and any(each.paper for each in panels):
+            axes.set_title(NOTHING_PRINTED, loc="right", fontsize=6.5, alpha=0.7)
     canvas.legend(handles=handles, loc="outside lower center", ncols=legend_columns, fontsize=8, frameon=False,
                   handlelength=3.2)  # fmt: skip
     return canvas

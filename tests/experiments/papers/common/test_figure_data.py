@@ -81,7 +81,7 @@ def values(line: Line2D) -> list[float]:
 
 def heights(axes: Axes) -> Counter[float]:
     """The measured values that lines, bars and violins show: no intervals, no planned values, none of the paper's."""
-    asides = {drawing.PAPER, drawing.INTERVAL_ID, drawing.CUT_OFF, drawing.PLANNED}
+    asides = {drawing.PAPER, drawing.PAPER_CURVE, drawing.INTERVAL_ID, drawing.FEW, drawing.PLANNED}
     lines = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() not in asides]
     bars = [bar for container in axes.containers for bar in container if isinstance(bar, Rectangle)]
     violin = axes.get_title() in ("(a) default", "(a) one pipeline") or not axes.get_xlabel()
@@ -95,10 +95,9 @@ def printed(axes: Axes) -> Counter[float]:
     return Counter(values(line)[0] for line in found)
 
 
-def intervals(axes: Axes) -> Counter[tuple[float, ...]]:
-    """The ends of the drawn intervals."""
-    names = (drawing.INTERVAL_ID, drawing.CUT_OFF)
-    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() in names]
+def intervals(axes: Axes, name: str = drawing.INTERVAL_ID) -> Counter[tuple[float, ...]]:
+    """The ends of the drawn intervals; or, where they are few, the draws."""
+    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == name]
     return Counter(tuple(values(line)) for line in found)
 
 
@@ -115,8 +114,12 @@ def assert_csv_is_what_is_drawn(path: Path, canvas: Canvas) -> None:
     axes = canvas.axes
     assert sum(map(heights, axes), Counter()) == Counter(digits(r["value"]) for r in rows if r["value"])
     assert sum(map(printed, axes), Counter()) == Counter(digits(r["paper"]) for r in rows if r["paper"])
-    ends = Counter((digits(r["interval_low"]), digits(r["interval_high"])) for r in rows if r["interval_low"])
+    known = [row for row in rows if row["interval_low"]]
+    many, few = ([r for r in known if (int(r["draws"]) >= drawing.FEWEST_DRAWS) == enough] for enough in (True, False))
+    ends = Counter((digits(r["interval_low"]), digits(r["interval_high"])) for r in many)
     assert sum(map(intervals, axes), Counter()) == ends
+    draws = Counter(tuple(map(digits, r["drawn_values"].split())) for r in few)
+    assert sum((intervals(each, drawing.FEW) for each in axes), Counter()) == draws
     planned = Counter(digits(r["planned"]) for r in rows if r["planned"])
     assert sum(map(plans, axes), Counter()) == planned
     assert all(int(r["draws"]) == len(r["drawn_values"].split()) for r in rows)

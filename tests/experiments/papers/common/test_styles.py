@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.lines import Line2D
 from own_planner import add_racks_in_turn
 
 from inakit.experiments.papers.common import drawing
 from inakit.experiments.papers.common import figure_registry as own_planners
-from inakit.experiments.papers.common.drawing import LINES, Panel
-from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.drawing import LINES, Panel, Printed
+from inakit.experiments.papers.common.estimates import INTERVAL, estimate, exact
 from inakit.experiments.papers.inart.as_published import UNEQUAL
 from inakit.experiments.papers.inart.setting import compared as inart_compared
 from inakit.experiments.papers.inart.testbed import compared as inart_on_testbed
@@ -174,3 +175,33 @@ def test_methods_of_several_papers_have_a_colour_each_in_one_figure() -> None:
 def test_a_figure_with_more_names_than_colours_is_drawn_all_the_same() -> None:
     names = [f"phase {number}" for number in range(9)]
     assert list(styles_of(names)) == names
+
+
+def drawn(panel: Panel, name: str) -> list[Line2D]:
+    """The lines of a picture of a panel that have an id."""
+    lines = drawing.figure([panel]).axes[0].get_children()
+    return [line for line in lines if isinstance(line, Line2D) and line.get_gid() == name]
+
+
+def test_few_draws_are_shown_themselves_and_nothing_runs_off_the_axes() -> None:
+    """With two draws, 9 and 11, the interval goes from -2.7 to 22.7."""
+    few = Panel(LINES, [1, 2], {"aro": [estimate([9.0, 11.0]), estimate([20.0, 21.0, 22.0])]}, "x", "y")
+    axes = drawing.figure([few]).axes[0]
+    low, high = axes.get_ylim()
+    shown = [y for line in axes.get_children() if isinstance(line, Line2D) for y in np.asarray(line.get_ydata(), float)]
+    assert low <= min(shown) and max(shown) <= high
+    assert [list(np.asarray(line.get_ydata())) for line in drawn(few, drawing.FEW)] == [[9.0, 11.0]]
+    assert len(drawn(few, drawing.INTERVAL_ID)) == 1
+    labels = [str(entry.get_label()) for entry in drawing.legend([few])]
+    assert {INTERVAL, "a draw (too few for an interval)"} <= set(labels)
+
+
+def test_the_papers_curve_joins_neighbouring_places_only() -> None:
+    paper: Printed = {"aro": {1: 5.0, 2: 4.0, 4: 1.0}}
+    panel = Panel(LINES, [1, 2, 3, 4], {"aro": [exact(1.0)] * 4}, "x", "y", paper=paper)
+    (curve,) = drawn(panel, drawing.PAPER_CURVE)
+    assert np.array_equal(np.asarray(curve.get_ydata(), float), [5.0, 4.0, np.nan, 1.0], equal_nan=True)
+    assert len(drawn(panel, drawing.PAPER)) == 3
+    other = Panel(LINES, [1], {"aro": [exact(1.0)]}, "x", "y")
+    notes = [axes.get_title(loc="right") for axes in drawing.figure([panel, other]).axes]
+    assert notes == ["", drawing.NOTHING_PRINTED]
