@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from inakit.experiments.cli.app import app
 
 COMPILED = Path(__file__).parent / "compiled"
-"""A p4c that has compiled the programs of pages already, for machines without one."""
+"""A folder with a p4c that knows the programs of pages, for machines without one."""
 QUICK = ("plan", "topo", "jobs", "planners", "check", "design", "dissector", "switch", "schedule")
 """Commands of `inakit` that need no root and take a second or two; those of them that stand in blocks are run."""
 INPUTS = re.compile(r"\.(json|txt|pcap|stf)$|/jobs\.yml$")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from inakit.switch.program.p4_source import compiled, find_compiler, ways_to_p4c
 from inakit.topo.errors import InputError, MachineError
 
+ROOT = Path(__file__).parents[3]
 INSTALLED = """#!/bin/sh
 [ "$1" = --version ] && { cat "$0.version"; exit; }
 echo "$@" >>"$0.calls"
@@ -96,6 +98,20 @@ def test_without_p4c_the_ways_to_it_are_named_and_json_needs_none(
     with pytest.raises(MachineError, match=r"docker pull.*podman pull.*vagrant up.*inakit p4c --install-help"):
         compiled(source)
     assert compiled(tmp_path / "x.json") == tmp_path / "x.json"
+
+
+@pytest.mark.parametrize("name", ["p4/ina.p4", "p4/examples/count.p4", "tests/stf/programs/router.p4"])
+def test_programs_of_the_kit_come_compiled_until_they_change(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.fspath(tmp_path / "no programs"))
+    for folder in ("p4", "tests/stf"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    program = tmp_path / name
+    assert json.loads(compiled(program).read_text())["actions"]
+    program.write_text(program.read_text() + "// changed\n")
+    with pytest.raises(MachineError, match="p4c is not installed"):
+        compiled(program)
 
 
 @pytest.mark.parametrize(
