@@ -344,6 +344,12 @@ class Validation:
         """HOLDS if the plans of one planner meet every requirement."""
         return HOLDS if self.holding else DOES_NOT_HOLD
 
+    @property
+    def finding(self) -> str:
+        """The verdict as a sentence, which is the title of the page."""
+        with_whom = f" with {', '.join(self.holding)}" if self.holding else ""
+        return f"{self.site.name} {self.verdict.lower()}{with_whom}"
+
 
 @dataclass(frozen=True)
 class Work:
@@ -613,7 +619,7 @@ def planner_document(result: PlannerResult) -> dict[str, Any]:
 
 
 def document_of(found: Validation) -> Document:
-    return Document(f"Site {found.site.name}", made_by(), site=verdict_document(found))
+    return Document(found.finding, made_by(), site=verdict_document(found))
 
 
 VERDICT = "validation.json"
@@ -654,8 +660,7 @@ def print_validation(console: Console, found: Validation) -> None:
         if result.weathered:
             console.print(NamedTable(worst_table(result)))
     good = found.verdict == HOLDS
-    with_whom = f" with {', '.join(found.holding)}" if good else ", because"
-    console.print(f"{found.site.name} {found.verdict.lower()}{with_whom}", style="green" if good else "red")
+    console.print(f"{found.finding}{'' if good else ', because'}", style="green" if good else "red")
     for planner, reasons in found.reasons.items():
         for line in [] if good else shortened(reasons):
             console.print(f"  {planner}: {line}", highlight=False, markup=False, soft_wrap=True)

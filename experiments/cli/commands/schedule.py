@@ -38,7 +38,7 @@ from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
 from inakit.planner.methods.p4inc_aoi.schedule import pair, save_schedule, save_scheduling
 from inakit.planner.registry import find_scheduler
 from inakit.topo.errors import InputError, MachineError, unknown_name, writing
-from inakit.topo.files.quantities import parse_duration
+from inakit.topo.files.quantities import in_words, parse_duration
 from inakit.topo.files.reader import write_csv
 
 CenterFile = Annotated[
@@ -215,9 +215,18 @@ def write_results(
         write_csv(folder / file, ("scheduler", *columns), rows)
         yield folder / file
     try:
-        yield write_page(Document(f"Schedule of {document['source']}", made_by(), schedule=document), folder / PAGE)
+        yield write_page(Document(finding_of(found, document["source"]), made_by(), schedule=document), folder / PAGE)
     except MachineError as error:
         Screen().print(f"no page ({error})", highlight=False, markup=False, soft_wrap=True)
+
+
+def finding_of(found: Sequence[Scheduled], source: str) -> str:
+    """The title of the page: the scheduler with the shortest mean JCT, and how much longer those of others are."""
+    best, *others = sorted(found, key=lambda each: each.mean_jct_s)
+    longer = ", ".join(f"{each.name}'s is {each.mean_jct_s / best.mean_jct_s:.3g} times as long" for each in others[:3])
+    shortest = f"{best.name} has the shortest mean JCT, {in_words(best.mean_jct_s, 's')}" if others else ""
+    first = shortest or f"{best.name} has a mean JCT of {in_words(best.mean_jct_s, 's')}"
+    return f"{first}{longer and '; '}{longer}: {len(best.problem.jobs)} jobs of {source}"
 
 
 def cell(value: Any) -> Any:

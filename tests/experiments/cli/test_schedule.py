@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -53,7 +55,11 @@ def test_every_scheduler_gives_a_schedule_that_passes_the_check(files: Path) -> 
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * len(SCHEDULERS)
     assert all(float(row["end_s"]) - float(row["arrival_s"]) == pytest.approx(float(row["jct_s"])) for row in rows)
-    assert (files / "out" / "report.html").stat().st_size > 100_000
+    page = (files / "out" / "report.html").read_text()
+    assert len(page) > 100_000
+    assert re.search(
+        r"<title>\S+ has the shortest mean JCT, [^<]*times as long: 2 jobs of jobs.csv</title>", html.unescape(page)
+    )
     again = inakit("schedule", "out/problem.json", "--format", "json", at=files)
     assert json.loads(again.output)["schedulers"][0]["mean_jct_s"] > 0
 
