@@ -15,6 +15,7 @@ from inakit.experiments.papers.common.drawing import BARS, Panel, figure
 from inakit.experiments.papers.common.estimates import MISSING, Estimate, exact
 from inakit.experiments.report.method_styles import styles_of
 from inakit.topo.errors import lacking, writing
+from inakit.topo.files.quantities import shown_unit
 
 if TYPE_CHECKING:
     import pandas
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 
 
 FIGURES = {
-    "sending_rate_bps": ("sending rate (Mbit/s)", 1e6, 3),
-    "ps_ingress_bytes": ("PS ingress (kB)", 1e3, 1),
-    "communication_time_s": ("communication time (ms)", 1e-3, 1),
-    "aggregation_ratio": ("aggregation ratio", 1.0, 2),
+    "sending_rate_bps": ("sending rate", "bit/s"),
+    "ps_ingress_bytes": ("PS ingress", "bytes"),
+    "communication_time_s": ("communication time", "s"),
+    "aggregation_ratio": ("aggregation ratio", ""),
 }
-"""The figures in tables and plots: heading, unit of the heading, number of decimals."""
+"""The figures in tables and plots: heading and unit."""
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", notes: Iterable[str] = ()) -> str:
@@ -85,12 +86,16 @@ def bars(planned: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Mappin
     styles = styles_of(list(planned))
     panels = []
     for name in SHOWN:
-        label, unit, _ = FIGURES[name]
+        label, base = FIGURES[name]
+        values = [
+            value for of in (planned, measured) for figures in of.values() if (value := figures.get(name)) is not None
+        ]
+        unit, unit_name = shown_unit(base, values)
         series = {
             planner: [point(of[planner], name, unit) for of in (planned, measured)[: len(places)]]
             for planner in planned
         }
-        panels.append(Panel(BARS, places, series, "", label, styles=styles))
+        panels.append(Panel(BARS, places, series, "", f"{label} ({unit_name})", styles=styles))
     return figure(panels)
 
 

@@ -23,6 +23,7 @@ from inakit.experiments.run.outcome import planned_figures
 from inakit.planner.core.method import AFTERWARDS
 from inakit.topo.errors import InputError, unknown_name, writing
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.files.quantities import in_words
 
 if TYPE_CHECKING:
     import pandas
@@ -157,10 +158,9 @@ class UnknownResultError(InputError, KeyError):
 
 
 def word(figures: Mapping[str, Any], name: str) -> str:
-    """A figure in the unit of its heading."""
-    _, unit, decimals = FIGURES[name]
-    value = figures.get(name)
-    return "-" if value is None else f"{value / unit:.{decimals}f}"
+    """A figure with the unit that fits it."""
+    (_, unit), value = FIGURES[name], figures.get(name)
+    return "-" if value is None else in_words(value, unit) if unit else f"{value:.2f}"
 
 
 def results_table(results: Iterable[Result], title: str) -> str:

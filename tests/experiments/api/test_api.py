@@ -113,6 +113,13 @@ def test_a_plan_is_that_of_its_method_and_shows_itself() -> None:
         ina.plan(fabric, job, "aro", time_limit=3)
 
 
+def test_figures_have_the_units_that_fit_them() -> None:
+    fabric = ina.fabric(small(), capacity="100G")
+    result = ina.run(ina.plan(fabric, ina.job(fabric, gradient_bytes=6400), "aro"))
+    assert "100 Gbit/s sending rate" in repr(result)
+    assert re.search(r"[0-9.]+ µs</td>", result._repr_html_())
+
+
 def test_what_a_notebook_shows_is_escaped() -> None:
     def script(problem: ina.Problem, options: ina.Options) -> ina.Plan:
         return one_path(problem, options)
