@@ -117,7 +117,7 @@ def test_figures_have_the_units_that_fit_them() -> None:
     fabric = ina.fabric(small(), capacity="100G")
     result = ina.run(ina.plan(fabric, ina.job(fabric, gradient_bytes=6400), "aro"))
     assert "100 Gbit/s sending rate" in repr(result)
-    assert re.search(r"[0-9.]+ µs</td>", result._repr_html_())
+    assert re.search(r"[0-9.]+ ns</td>", result._repr_html_())
 
 
 def test_what_a_notebook_shows_is_escaped() -> None:
