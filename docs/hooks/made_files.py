@@ -42,7 +42,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-CLAIMS_INTRODUCTION = """# Every claim
+CLAIMS_INTRODUCTION = """---
+hide: [toc]
+---
+
+# Every claim
 
 Every number and comparison that the papers print, and what became of it here: *reproduced*, *differs* and why, or
 *not attempted* and why. A number is reproduced if ours is within 10 % of it. An advantage must also be at least half

@@ -34,6 +34,20 @@ def test_nothing_comes_from_other_hosts(site: Path) -> None:
     assert [found for style in styles for found in re.findall(r"url\([\"']?(?:https?:)?//[^)]*", style)] == []
 
 
+def test_every_page_says_what_it_is(site: Path) -> None:
+    """What Lighthouse asks of a page: language, title, description, a width for phones, one first heading."""
+    titles = []
+    for page in sorted({*site.rglob("*.html")} - {site / "404.html"}):
+        text = page.read_text()
+        assert 'lang="en"' in text and '<meta name="viewport"' in text and '<meta name="description"' in text, page.name
+        assert len(re.findall(r"<h1\b", text)) == 1, page.name
+        assert [image for image in re.findall(r"<img[^>]*>", text) if not re.search(r'alt="[^"]', image)] == [], (
+            page.name
+        )
+        titles += re.findall(r"<title>(.*?)</title>", text)
+    assert len(titles) == len(set(titles))
+
+
 def whole_commands() -> Iterator[tuple[str, Any]]:
     """Every command by its name, those of a group by both."""
     for name, command in INAKIT.commands.items():
