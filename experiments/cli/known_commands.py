@@ -84,6 +84,7 @@ LABS = Group(
         "list": Command("labs:list_labs", tables=True),
         "export": Command("labs:export"),
         "class": Command("labs:grade_class", renamed={"--table": "--output", "--jobs": "--processes"}),
+        "collect": Command("labs:collect"),
         "bundle": Command("labs:bundle", renamed=OUTPUT_OPTION),
         "similar": Command("labs:similar", renamed={"--table": "--output"}, tables=True),
         "throughput": Command("labs:throughput", renamed={"--rate": "--capacity"}, tables=True),

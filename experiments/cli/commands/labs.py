@@ -18,9 +18,10 @@ from inakit.experiments.labs.grading.formats import FORMATS, as_gradescope, csv_
 from inakit.experiments.labs.grading.grade import ClassRequest, Request, of_student
 from inakit.experiments.labs.grading.grade import grade as graded
 from inakit.experiments.labs.grading.grade import grade_class as graded_class
+from inakit.experiments.labs.grading.handing_over import collect as collected
 from inakit.experiments.labs.grading.handing_over import similarities, write_bundle
 from inakit.experiments.labs.grading.lab import Grade
-from inakit.experiments.labs.grading.teacher import compile_all, trials_of
+from inakit.experiments.labs.grading.teacher import compile_all, compile_skeletons, trials_of
 from inakit.experiments.labs.registry import (
     COURSE,
     LABS,
@@ -99,6 +100,18 @@ def grade_class(
         ClassRequest(find_lab(lab), task_folder(lab), folder, seed, per_student, output, reports, processes or 0)
     ):
         print(line, flush=True)
+
+
+def collect(
+    export: Annotated[Path, typer.Argument(help="the zip of all submissions, as Moodle, Canvas or Blackboard give it")],
+    folder: Annotated[Path, typer.Argument(help="a new folder, for `inakit labs class`")],
+    due: Annotated[str, typer.Option(help="the last time that is not late, such as '2026-11-30 23:59'")] = "",
+) -> None:
+    """Write a folder for each student or group of a platform's zip, and beside it a table of who was late."""
+    for each in sorted(collected(export, folder, due), key=lambda each: each.student):
+        notes = ", ".join(note for note in (each.group and f"group {each.group}", "late" if each.late else "") if note)
+        print(f"{each.student:24} {each.when}  {notes}".rstrip())
+    print(f"wrote {folder} and {folder.name}.csv")
 
 
 def bundle(
@@ -183,9 +196,9 @@ def fabric(
 
 
 def compile_lab(lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")]) -> None:
-    """Compile a lab's solutions and wrong solutions, for machines without p4c."""
+    """Compile a lab's solutions and wrong solutions, and what students get, for machines without p4c."""
     allow_unconfined()
-    print(f"{compile_all(teacher_folder(lab_named(lab).name))} programs")
+    print(f"{compile_all(teacher_folder(lab_named(lab).name)) + compile_skeletons(COURSE)} programs")
 
 
 CAUGHT_NOT = 1

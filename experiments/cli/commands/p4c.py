@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import output_option
-from inakit.experiments.labs.grading.p4c import compile_p4
+from inakit.experiments.labs.grading.p4c import compile_p4, compiler_of
 from inakit.experiments.labs.grading.submission import read_submission
 from inakit.experiments.labs.sandbox.process import allow_unconfined
-from inakit.switch.program.p4_source import find_compiler, needed_compiler, system, ways_to_p4c
+from inakit.switch.program.p4_source import find_compiler, system, ways_to_p4c
 from inakit.topo.errors import InputError, writing
 
 FAILED = 1
@@ -35,7 +35,7 @@ def p4c(
         raise InputError("no program: name one, such as `inakit p4c sum.p4`, or ask for --install-help")
     here = source.suffix == ".p4" and source.exists()
     folder = read_submission(source.parent if here else source, expected=(source.name,) if here else ())
-    compiler = needed_compiler(source.name)
+    compiler = compiler_of(source.name, folder.sources.get(source.name, ""))
     allow_unconfined()
     try:
         text = compile_p4(folder.sources, source.name, compiler)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from inakit.experiments.labs.grading.bench import Bench
-from inakit.experiments.labs.grading.packets import GRADIENT, RESULT, Agg, Values, agg_in, explain_sum, summed
+from inakit.experiments.labs.grading.packets import GRADIENT, RESULT, VALUES, Agg, Values, agg_in, explain_sum, summed
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.interpret.interpreted_switch import Packets
 
@@ -59,13 +61,24 @@ class GradedAggregator(ABC):
         return {f"{self.who} {gradient.worker}'s gradient": gradient.values for gradient in gradients}
 
     def alone(self, gradients: Sequence[Agg]) -> list[Left]:
-        """Send gradients to a restarted switch; return each one's packets. Raises `WrongError` if nothing is summed."""
+        """Send gradients to a restarted switch; return each one's packets. Raises `WrongError` if nothing is summed.
+
+        What is summed depends on the gradients before.
+        """
+        small = [replace(each, values=(number + 1,) * VALUES) for number, each in enumerate(gradients)]
+        usual = self.left_after(small)
+        for at in range(2):
+            other = [
+                replace(each, values=(1 << 20,) * VALUES) if number == at else each for number, each in enumerate(small)
+            ]
+            if self.left_after(other)[at + 1 :] != usual[at + 1 :]:
+                return self.left_after(gradients)
+        raise self.bench.wrong("the program sums nothing yet, so that this cannot be tested", "a sum")
+
+    def left_after(self, gradients: Sequence[Agg]) -> list[Left]:
+        """Send gradients to a restarted switch; return each one's packets."""
         self.begin()
-        left = [self.send(gradient) for gradient in gradients]
-        sent = {gradient.values for gradient in gradients}
-        if not any(packet.values not in sent for packets in left for _, packet in packets):
-            raise self.bench.wrong("the program sums nothing yet, so that this cannot be tested", "a sum")
-        return left
+        return [self.send(gradient) for gradient in gradients]
 
     def judge_same(self, left: Left, usual: Left, sent: Sequence[Agg], what: str, others: Named) -> None:
         """Raise `WrongError` unless the same packets leave as without other traffic."""
@@ -91,14 +104,17 @@ class GradedAggregator(ABC):
             raise self.bench.wrong(why, self.expected(sent[-1], right), first_difference(got, right))
 
     def judge_forgeries(self, what: str, forged: Sequence[tuple[Agg, int]], gradients: Sequence[Agg]) -> None:
-        """Raise `WrongError` for a forged packet that leaves, or that changes the packets for the gradients."""
+        """Raise `WrongError` for a forged packet that leaves, or that changes the packets for the gradients.
+
+        The forged packets are sent before the first gradient, and again between the gradients.
+        """
         usual = self.alone(gradients)
         self.begin()
-        for packet, port in forged:
-            if self.send(packet, port):
-                raise self.bench.wrong(f"{what} is not dropped: a packet leaves")
         others = {f"forged {name}": values for name, values in self.named(packet for packet, _ in forged).items()}
         for gradient, left in zip(gradients, usual, strict=True):
+            for packet, port in forged:
+                if self.send(packet, port):
+                    raise self.bench.wrong(f"{what} is not dropped: a packet leaves")
             self.judge_same(self.send(gradient), left, gradients, f"{what} counts", others)
 
 
@@ -140,6 +156,11 @@ def drawn_round(bench: Bench, order: Iterable[int] = range(WORKERS), slot: int =
     return [Agg(GRADIENT, worker, slot, number, bench.drawn_values()) for worker in order]
 
 
+def forged_with(job: Job, gradient: Agg, **fields: Any) -> tuple[Agg, int]:
+    """A gradient with other fields, and the port of its worker."""
+    return replace(gradient, **fields), job.port_of(gradient)
+
+
 Forgery = Callable[[Job, Agg], tuple[Agg, int]]
 """Turns a gradient into a forged packet; returns it with its port."""
 
@@ -152,12 +173,13 @@ def forgeries(slots: int, slot: int, more: Mapping[str, Forgery] = {}) -> dict[s
             each,
             job.ports[(each.worker + 1) % WORKERS],
         ),
-        f"a gradient for slot {slot}, where {slots - 1} is the last,": lambda job, each: (
-            replace(each, slot=slot),
-            job.port_of(each),
-        ),
+        **{
+            f"a gradient for slot {number}, where {slots - 1} is the last,": partial(forged_with, slot=number)
+            for number in (slot, slots, 256 * slots + 1)
+        },
         **more,
-        "a result that a worker sends": lambda job, each: (replace(each, kind=RESULT), job.port_of(each)),
+        "a result that a worker sends": partial(forged_with, kind=RESULT),
+        **{f"a packet of kind {kind}": partial(forged_with, kind=kind) for kind in (0, 3, 255)},
     }
 
 
@@ -166,3 +188,69 @@ def check_forgeries(bench: Bench, forgeries: Mapping[str, Forgery], slot: int) -
     for what, forge in forgeries.items():
         job, gradients = Job(bench), drawn_round(bench, slot=slot)
         job.judge_forgeries(what, [forge(job, each) for each in drawn_round(bench, slot=slot)], gradients)
+
+
+# -- labs 2 and 3: many slots at once
+
+Place = tuple[int, int]
+"""A slot and one of its rounds."""
+
+
+def drawn_rounds(bench: Bench, slots: Iterable[int], count: int) -> dict[Place, list[Agg]]:
+    """A gradient of each worker for each round of these slots; even rounds use version 0, odd ones version 1."""
+    return {
+        (slot, number): [replace(each, version=number % 2) for each in drawn_round(bench, slot=slot, number=number)]
+        for slot in slots
+        for number in range(count)
+    }
+
+
+def interleaved(bench: Bench, rounds: dict[Place, list[Agg]]) -> list[Agg]:
+    """The gradients in a random feasible order: a slot's next round begins when the previous one is complete."""
+    sent = dict.fromkeys(rounds, 0)
+    order = {place: bench.random.sample(gradients, len(gradients)) for place, gradients in rounds.items()}
+    found: list[Agg] = []
+    while True:
+        open_now = [p for p in rounds if sent[p] < WORKERS and sent.get((p[0], p[1] - 1), WORKERS) == WORKERS]
+        if not open_now:
+            return found
+        place = bench.random.choice(open_now)
+        found.append(order[place][sent[place]])
+        sent[place] += 1
+
+
+def changed(left: Sequence[Left], change: Callable[[Agg], Agg]) -> list[Left]:
+    """Packets that have left, changed."""
+    return [[(port, change(packet)) for port, packet in packets] for packets in left]
+
+
+def without_repeats(job: Job, order: Sequence[Agg]) -> list[Left]:
+    """Send each gradient once; return the packets that leave. Raises `WrongError` if nothing is summed."""
+    job.alone(sorted((each for each in order if each.round == 0), key=lambda each: each.worker))
+    job.begin()
+    return [job.send(gradient) for gradient in order]
+
+
+def check_slots(bench: Bench, slots: int, rounds_of_each: int) -> None:
+    """All slots are in use at the same time, each at its own pace: each sends the same as slot 0 alone.
+
+    Another item tests the slot in the header of what leaves.
+    """
+    job, rounds = Job(bench), drawn_rounds(bench, range(slots), rounds_of_each)
+    order = interleaved(bench, rounds)
+    tried = [0, 1, slots // 2 - 1, slots // 2, slots - 2, slots - 1, *bench.random.sample(range(slots), 4)]
+    usual = {}
+    for slot in tried:
+        in_slot_0 = without_repeats(job, [replace(each, slot=0) for each in order if each.slot == slot])
+        usual[slot] = changed(in_slot_0, partial(replace, slot=slot))
+    job.begin()
+    for gradient in order:
+        slot, number = gradient.slot, gradient.round
+        (left,) = changed([job.send(gradient)], partial(replace, slot=slot))
+        if slot in usual:
+            likely = sorted({(slot + by) % slots for by in (1, -1, slots // 2)})
+            others = {
+                f"slot {n}'s gradient of the same worker": rounds[n, number][gradient.worker].values for n in likely
+            }
+            what = f"all {slots} slots are in use, and in slot {slot}"
+            job.judge_same(left, usual[slot].pop(0), rounds[slot, number], what, others)

@@ -5,7 +5,9 @@ Each item tests one part of the packet that leaves: its port, its Ethernet addre
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.lab import Item, Lab
@@ -53,11 +55,23 @@ def routes_of(bench: Bench, prefixes: tuple[int, ...] = (8, 16, 24, 32)) -> list
     return routes
 
 
-def packet_to(bench: Bench, destination: int, ttl: int = 64) -> bytes:
-    """A packet to an address, with a random payload, sender and type of service."""
-    plain = ipv4(bench.random.getrandbits(32), destination, ttl, bench.random.randbytes(bench.random.randrange(6, 60)))
-    changed = plain[:15] + bytes([bench.random.getrandbits(8)]) + plain[16:24] + bytes(2) + plain[26:]
-    return with_checksum(changed)
+def packet_to(bench: Bench, destination: int, ttl: int = 64, source: int | None = None) -> bytes:
+    """A packet to an address, with a random payload, type of service and, by default, sender."""
+    sender = bench.random.getrandbits(32) if source is None else source
+    plain = ipv4(sender, destination, ttl, bench.random.randbytes(bench.random.randrange(6, 60)))
+    return with_checksum(plain[:15] + bytes([bench.random.getrandbits(8)]) + plain[16:24] + bytes(2) + plain[26:])
+
+
+def with_random_fields(bench: Bench, packet: bytes) -> bytes:
+    """An IPv4 packet with another id, other flags, another offset of a fragment and another protocol."""
+    of_fragments, protocol = bench.random.randbytes(4), bench.random.randbytes(1)
+    return with_checksum(packet[:18] + of_fragments + packet[TTL_AT : TTL_AT + 1] + protocol + packet[TTL_AT + 2 :])
+
+
+def with_carry(packet: bytes) -> bytes:
+    """An IPv4 packet with an id for which counting up the checksum by the change of the time to live has a carry."""
+    tried = (with_checksum(packet[:18] + number.to_bytes(2, "big") + packet[20:]) for number in range(1 << 16))
+    return next(each for each in tried if each[CHECKSUM_AT] == 0xFF)
 
 
 def with_checksum(packet: bytes) -> bytes:
@@ -73,9 +87,16 @@ def routed(packet: bytes, route: Route) -> Packets:
     return [(route.port, with_checksum(addresses + head))]
 
 
-def through(bench: Bench, route: Route, ttl: int = 64) -> tuple[bytes, int, bytes]:
-    """Send a packet by a route; return it with the port and bytes that leave. `WrongError` unless one packet leaves."""
-    packet = packet_to(bench, route.address(bench.random.getrandbits(32)), ttl)
+def through(
+    bench: Bench, route: Route, ttl: int = 64, change: Callable[[bytes], bytes] = bytes
+) -> tuple[bytes, int, bytes]:
+    """Send a packet by a route after a `change` of it; return it with the port and bytes that leave.
+
+    Both addresses are of the route: which one is looked up is tested by another item. Raises `WrongError` unless one
+    packet leaves.
+    """
+    source, destination = (route.address(bench.random.getrandbits(32)) for _ in range(2))
+    packet = change(packet_to(bench, destination, ttl, source))
     got = bench.send(route.port + 64, packet)
     if len(got) != 1:
         cause = f"{len(got) or 'no'} packets leave where one has to, for an address that a route has"
@@ -86,14 +107,17 @@ def through(bench: Bench, route: Route, ttl: int = 64) -> tuple[bytes, int, byte
 def check_parse(bench: Bench) -> None:
     """IPv4 packets leave with their contents; other packets, and packets with options, are dropped."""
     (route,) = routes_of(bench, (12,))
-    packet, _, left = through(bench, route)
+    packet, _, left = through(bench, route, change=partial(with_random_fields, bench))
     kept = (slice(12, TTL_AT), slice(TTL_AT + 1, CHECKSUM_AT), slice(CHECKSUM_AT + 2, None))
     if any(left[part] != packet[part] for part in kept):
         raise bench.wrong("a packet leaves with other contents than it came with", routed(packet, route), "ipv4.dst")
-    other = packet[:12] + b"\x86\xdd" + packet[14:]
-    bench.same(bench.send(1, other), [], "a packet of IPv6 is not dropped")
-    with_options = packet[:14] + b"\x46" + packet[15:]
-    bench.same(bench.send(1, with_options), [], "a packet of IPv4 with options (ihl 6) is not dropped")
+    others = {"IPv6": 0x86DD, "ARP": 0x0806, "an unknown type": bench.random.randrange(0x9000, 0xFFFF)}
+    for kind, number in others.items():
+        other = packet[:12] + number.to_bytes(2, "big") + packet[14:]
+        bench.same(bench.send(1, other), [], f"a packet of {kind} is not dropped")
+    for ihl in (6, 15, 4):
+        other = packet[:14] + bytes([0x40 | ihl]) + packet[15:]
+        bench.same(bench.send(1, other), [], f"a packet of IPv4 with ihl {ihl} is not dropped")
 
 
 def check_lpm(bench: Bench) -> None:
@@ -140,16 +164,18 @@ def check_ttl(bench: Bench) -> None:
 def check_expired(bench: Bench) -> None:
     """Only packets that would leave with a time to live of 0 are dropped."""
     (route,) = routes_of(bench, (16,))
-    through(bench, route, 2)
+    for ttl in (2, 128, 255):
+        through(bench, route, ttl)
     for ttl in (1, 0):
         packet = packet_to(bench, route.address(bench.random.getrandbits(32)), ttl)
         bench.same(bench.send(64, packet), [], f"a packet that came with a time to live of {ttl} is not dropped")
 
 
 def check_checksum(bench: Bench) -> None:
-    """The checksum of the packet that leaves is correct."""
+    """The checksum of the packet that leaves is correct, also where counting it up by the change has a carry."""
     for route in routes_of(bench):
-        packet, _, left = through(bench, route)
+        change = with_carry if route.prefix == 8 else partial(with_random_fields, bench)
+        packet, _, left = through(bench, route, change=change)
         if checksum(left[ETHERNET.size : HEAD]):
             has, came, right = (
                 each[CHECKSUM_AT : CHECKSUM_AT + 2].hex() for each in (left, packet, with_checksum(left))

@@ -8,7 +8,7 @@ size of the pool. The engine is that of `inakit.topo.virtual`; the switch proces
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
@@ -21,17 +21,22 @@ from pydantic import Field
 from inakit.experiments.labs.course.aggregation import (
     WORKERS,
     Job,
-    Left,
+    changed,
     check_forgeries,
+    check_slots,
     drawn_round,
+    drawn_rounds,
+    forged_with,
     forgeries,
+    interleaved,
     job_entries,
     total,
+    without_repeats,
 )
 from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.graded_switch import SentSwitch
 from inakit.experiments.labs.grading.lab import Item, Lab, WrongError
-from inakit.experiments.labs.grading.packets import GRADIENT, RESULT, VALUES, Agg, Values, agg_in, summed
+from inakit.experiments.labs.grading.packets import GRADIENT, RESULT, VALUES, Agg, Values, agg_in, ipv4, summed
 from inakit.experiments.labs.grading.submission import read_submission
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch, switch_limits
 from inakit.switch.entries import SwitchEntries
@@ -175,53 +180,17 @@ def curve(path: Path, star: Star, slots: Sequence[int]) -> Iterator[tuple[int, f
             yield each, rate_bps, "#" * round(BAR * rate_bps / star.rate_bps)
 
 
-SLOTS, ROUNDS = 64, 5
-Place = tuple[int, int]
-"""A slot and one of its rounds."""
-
-
-def drawn_rounds(bench: Bench, slots: Iterable[int], count: int) -> dict[Place, list[Agg]]:
-    """A gradient of each worker for each round of these slots; even rounds use version 0, odd ones version 1."""
-    return {
-        (slot, number): [replace(each, version=number % 2) for each in drawn_round(bench, slot=slot, number=number)]
-        for slot in slots
-        for number in range(count)
-    }
-
-
-def interleaved(bench: Bench, rounds: dict[Place, list[Agg]]) -> list[Agg]:
-    """The gradients in a random feasible order: a slot's next round begins when the previous one is complete."""
-    sent = dict.fromkeys(rounds, 0)
-    order = {place: bench.random.sample(gradients, len(gradients)) for place, gradients in rounds.items()}
-    found: list[Agg] = []
-    while True:
-        open_now = [p for p in rounds if sent[p] < WORKERS and sent.get((p[0], p[1] - 1), WORKERS) == WORKERS]
-        if not open_now:
-            return found
-        place = bench.random.choice(open_now)
-        found.append(order[place][sent[place]])
-        sent[place] += 1
-
-
-def changed(left: Sequence[Left], change: Callable[[Agg], Agg]) -> list[Left]:
-    """Packets that have left, changed."""
-    return [[(port, change(packet)) for port, packet in packets] for packets in left]
-
-
-def without_repeats(job: Job, order: Sequence[Agg]) -> list[Left]:
-    """Send each gradient once; return the packets that leave. Raises `WrongError` if nothing is summed."""
-    job.alone([each for each in order if each.round == 0])
-    job.begin()
-    return [job.send(gradient) for gradient in order]
-
-
 # -- the program
+
+SLOTS, ROUNDS = 64, 5
 
 
 def check_admission(bench: Bench) -> None:
     """Forbidden packets of workers are dropped and not counted."""
-    more = {"a gradient of version 2": lambda job, each: (replace(each, version=2), job.port_of(each))}
+    more = {f"a gradient of version {each}": partial(forged_with, version=each) for each in (2, 3, 128)}
     check_forgeries(bench, forgeries(SLOTS, SLOTS, more), slot=0)
+    other = ipv4(bench.random.getrandbits(32), bench.random.getrandbits(32), payload=bench.random.randbytes(40))
+    bench.same(bench.send(Job(bench).ports[0], other), [], "a packet that belongs to no aggregation is not dropped")
 
 
 def check_sum(bench: Bench) -> None:
@@ -244,35 +213,15 @@ def check_sum(bench: Bench) -> None:
         bench.same(got, expected, "the result does not leave once by each worker's port, with slot and version kept")
 
 
-def check_pool(bench: Bench) -> None:
-    """All slots are in use at the same time, each at its own pace: each sends the same as slot 0 alone."""
-    job, rounds = Job(bench), drawn_rounds(bench, range(SLOTS), 2)
-    order = interleaved(bench, rounds)
-    tried = [0, 1, SLOTS // 2 - 1, SLOTS // 2, SLOTS - 2, SLOTS - 1, *bench.random.sample(range(SLOTS), 4)]
-    usual = {}
-    for slot in tried:
-        in_slot_0 = without_repeats(job, [replace(each, slot=0) for each in order if each.slot == slot])
-        usual[slot] = changed(in_slot_0, partial(replace, slot=slot))
-    job.begin()
-    for gradient in order:
-        left, slot, number = job.send(gradient), gradient.slot, gradient.round
-        if slot in usual:
-            likely = sorted({(slot + by) % SLOTS for by in (1, -1, SLOTS // 2)})
-            others = {
-                f"slot {n}'s gradient of the same worker": rounds[n, number][gradient.worker].values for n in likely
-            }
-            what = f"all {SLOTS} slots are in use, and in slot {slot}"
-            job.judge_same(left, usual[slot].pop(0), rounds[slot, number], what, others)
-
-
 def check_versions(bench: Bench) -> None:
-    """Several rounds of a slot: each sends the same as the first use of the slot."""
+    """Several rounds of a slot: each sends the same as the first use of the slot, whatever the header has as round."""
     job, slot = Job(bench), bench.random.randrange(SLOTS - 1)
     rounds = drawn_rounds(bench, (slot,), ROUNDS)
     order = interleaved(bench, rounds)
+    said = [2 * bench.random.getrandbits(30) for _ in range(ROUNDS)]
     usual = {}
     for number in range(ROUNDS):
-        alone = [replace(each, version=0) for each in order if each.round == number]
+        alone = [replace(each, version=0, round=said[number]) for each in order if each.round == number]
         usual[number] = changed(job.alone(alone), partial(replace, version=number % 2))
     sums = {number: total(rounds[slot, number]) for number in range(ROUNDS)}
     job.begin()
@@ -280,15 +229,17 @@ def check_versions(bench: Bench) -> None:
         number = gradient.round
         others = {f"the sum of round {n}": sums[n] for n in range(number)}
         what = f"in round {number} of slot {slot} (version {gradient.version})"
-        job.judge_same(job.send(gradient), usual[number].pop(0), rounds[slot, number], what, others)
+        left = job.send(replace(gradient, round=said[number]))
+        job.judge_same(left, usual[number].pop(0), rounds[slot, number], what, others)
 
 
 def check_again(bench: Bench) -> None:
-    """A gradient that is repeated before the sum is complete has no effect."""
+    """A gradient that is repeated before the sum is complete has no effect, nor on the other version's kept sum."""
     for again in range(WORKERS - 1):
         job = Job(bench)
         rounds = drawn_rounds(bench, (bench.random.randrange(SLOTS - 1),), 2)
-        order = [gradient for gradients in rounds.values() for gradient in gradients]
+        first, second = rounds.values()
+        order = [*first, *second[:-1], first[-1], second[-1]]  # the last worker also asks for the result of round 0
         usual = without_repeats(job, order)
         job.begin()
         for gradient, left in zip(order, usual, strict=True):
@@ -305,14 +256,17 @@ def check_shadow(bench: Bench) -> None:
         rounds = drawn_rounds(bench, (slot,), 3)
         order = [gradient for gradients in rounds.values() for gradient in gradients]
         usual = without_repeats(job, order)
-        kept = usual[WORKERS - 1][0][1].values if usual[WORKERS - 1] else (0,) * VALUES
         job.begin()
+        kept: Values = (0,) * VALUES
         for number, (gradient, left) in enumerate(zip(order, usual, strict=True)):
-            what = f"round {gradient.round} after a worker has asked for round 0 again"
+            what = f"round {gradient.round} after a worker has asked for an earlier round again"
             job.judge_same(job.send(gradient), left, rounds[slot, gradient.round], what, {"the kept sum": kept})
-            if number == WORKERS - 1 + on:
+            if (number + 1) % WORKERS == 0:
+                kept = left[0][1].values if left else (0,) * VALUES
+            if number + 1 - on in (WORKERS, 2 * WORKERS):
+                complete = (number + 1 - on) // WORKERS
                 for asks in range(on, WORKERS):
-                    judge_answer(job, rounds[slot, 0], asks, kept, rounds[slot, 1][:on])
+                    judge_answer(job, rounds[slot, complete - 1], asks, kept, rounds[slot, complete][:on])
 
 
 def judge_answer(job: Job, gradients: list[Agg], asks: int, kept: Values, later: list[Agg]) -> None:
@@ -321,8 +275,8 @@ def judge_answer(job: Job, gradients: list[Agg], asks: int, kept: Values, later:
     The comparison uses the correct elements of the kept sum, or all if none is correct: another item tests the sum.
     """
     gradient, on = gradients[asks], len(later)
-    others = f"{on} other{' has' if on == 1 else 's have'} sent round 1"
-    what = f"worker {asks} sends round 0 again, whose result it lacks, when {others}"
+    others = f"{on} other{' has' if on == 1 else 's have'} sent round {gradient.round + 1}"
+    what = f"worker {asks} sends round {gradient.round} again, whose result it lacks, when {others}"
     left, port = job.send(gradient), job.port_of(gradient)
     expected = [(port, gradient.result(kept).packed())]
     if not left:
@@ -333,7 +287,9 @@ def judge_answer(job: Job, gradients: list[Agg], asks: int, kept: Values, later:
     right = total(gradients)
     compared = [n for n in range(VALUES) if kept[n] == right[n]] or range(VALUES)
     if any(packet.values[n] != kept[n] for n in compared):
-        mixed = {f"round 1 of worker {each.worker}": each.values for each in later} | {"its gradient": gradient.values}
+        mixed = {f"round {gradient.round + 1} of worker {each.worker}": each.values for each in later} | {
+            "its gradient": gradient.values
+        }
         found = next((name for name, values in mixed.items() if summed([kept, values]) == packet.values), "")
         why = f", but {found} is added to it" if found else ""
         raise job.bench.wrong(f"{what}: the answer is not the sum that left before{why}", expected, "values.v0")
@@ -547,7 +503,7 @@ LAB = Lab(
     items=(
         Item("admission", "who may send what", 10, "Step 1", check_admission, PROGRAM),
         Item("sum", "the sum of one slot", 10, "Step 1", check_sum, PROGRAM),
-        Item("pool", "all slots at once", 10, "Step 2", check_pool, PROGRAM),
+        Item("pool", "all slots at once", 10, "Step 2", partial(check_slots, slots=SLOTS, rounds_of_each=2), PROGRAM),
         Item("versions", "two versions, round after round", 15, "Step 3", check_versions, PROGRAM),
         Item("again", "a gradient comes again before the sum is complete", 10, "Step 4", check_again, PROGRAM),
         Item("shadow", "a gradient comes again when the sum is complete", 15, "Step 5", check_shadow, PROGRAM),

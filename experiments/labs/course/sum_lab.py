@@ -6,18 +6,21 @@ leaves, `everyone` the kind of this packet and its ports.
 
 from __future__ import annotations
 
+from functools import partial
+
 from inakit.experiments.labs.course.aggregation import (
     WORKERS,
     Job,
     Left,
     check_forgeries,
+    check_slots,
     drawn_round,
     forgeries,
     total,
 )
 from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.lab import Item, Lab
-from inakit.experiments.labs.grading.packets import RESULT, Agg, Values, ipv4
+from inakit.experiments.labs.grading.packets import RESULT, Agg, Values, agg_in, ipv4
 from inakit.switch.entries import Lpm, SwitchEntries, TableEntry
 
 SLOTS = 16
@@ -34,6 +37,10 @@ def check_other(bench: Bench) -> None:
     for suffix, port in ((0x020304, first), (0x010305, second)):
         packet = ipv4(network | 9, network | suffix, payload=bench.random.randbytes(20))
         bench.same(bench.send(other, packet), [(port, packet)], "an IPv4 packet does not go where the table says")
+    plain = ipv4(network | 9, network | 0x020306, ttl=1, payload=bytes(4))
+    for packet in (plain, plain[:14] + b"\x46" + plain[15:]):
+        cause = "a switch that is no router sends IPv4 packets that expire, or that have options (ihl 6), as they are"
+        bench.same(bench.send(other, packet), [(first, packet)], cause)
     unknown = ipv4((network ^ 1 << 31) | 7, (network ^ 1 << 31) | 8)
     bench.same(bench.send(other, unknown), [], "an IPv4 packet that no entry matches is not dropped")
     strange = bytes(12) + b"\x86\xdd" + bench.random.randbytes(50)
@@ -50,7 +57,7 @@ def check_sum(bench: Bench) -> None:
     for _ in range(4):
         job = Job(bench)
         order = bench.random.sample(range(WORKERS), WORKERS)
-        gradients = drawn_round(bench, order, bench.random.randrange(SLOTS))
+        gradients = drawn_round(bench, order, bench.random.randrange(SLOTS - 1))
         count, left = first_leaving(job, gradients)
         job.judge_sum(left[0][1].values, gradients[:count])
 
@@ -65,23 +72,24 @@ def first_leaving(job: Job, gradients: list[Agg]) -> tuple[int, Left]:
 
 def check_wait(bench: Bench) -> None:
     """A packet leaves when the last worker has sent, and not before."""
-    for workers in (2, 3, 5, 8):
-        job = Job(bench, workers)
-        for gradient in drawn_round(bench, range(workers)):
+    orders = [range(workers)[::step] for workers in (2, 3, 5, 8, 1) for step in (1, -1)]
+    for order in orders:
+        workers, job = len(order), Job(bench, len(order))
+        for count, gradient in enumerate(drawn_round(bench, order), 1):
             left = job.send(gradient)
-            sent = f"{gradient.worker + 1} of {workers} workers have sent"
-            if left and gradient.worker < workers - 1:
+            sent = f"{count} of {workers} workers have sent"
+            if left and count < workers:
                 raise bench.wrong(f"a packet leaves when {sent}: the sum is not complete")
-            if not left and gradient.worker == workers - 1:
+            if not left and count == workers:
                 raise bench.wrong(f"no result leaves, though {sent}", "a result at each worker's port", "drop")
 
 
 def check_everyone(bench: Bench) -> None:
-    """A result leaves once by each worker's port, with the slot and round of its gradients."""
+    """A result leaves once by each worker's port; all its fields but kind and values are those of the last gradient."""
     for last in range(WORKERS):
         job = Job(bench)
         order = [worker for worker in range(WORKERS) if worker != last] + [last]
-        gradients = drawn_round(bench, order, bench.random.randrange(SLOTS), bench.random.getrandbits(16))
+        gradients = drawn_round(bench, order, bench.random.randrange(SLOTS - 1), bench.random.getrandbits(16))
         count, left = first_leaving(job, gradients)
         gradient = gradients[count - 1]
         expected = job.expected(gradient, left[0][1].values)
@@ -97,39 +105,27 @@ def check_everyone(bench: Bench) -> None:
                 raise bench.wrong(cause, expected, "agg.kind")
             if (packet.slot, packet.round) != (gradient.slot, gradient.round):
                 raise bench.wrong("the result does not bear the slot and round of its gradients", expected, "agg.slot")
+        changed = "a field of the result other than kind and values is not that of the last gradient"
+        bench.same([each for each in bench.exchanges[-1].got if agg_in(each[1])], expected, changed, "agg.worker")
 
 
 def check_once(bench: Bench) -> None:
-    """A repeated gradient is neither added nor counted."""
-    for again in range(WORKERS - 1):
+    """A repeated gradient is neither added nor counted, at once and after others'."""
+    for again, after in ((0, 0), (0, 2), (1, 1), (1, 2), (2, 2)):
         job, gradients = Job(bench), drawn_round(bench)
         usual = job.alone(gradients)
         job.begin()
         for gradient, left in zip(gradients, usual, strict=True):
             job.judge_same(job.send(gradient), left, gradients, f"worker {again} sent its gradient twice", {})
-            if gradient.worker == again and job.send(gradient):
+            if gradient.worker == after and job.send(gradients[again]):
                 raise bench.wrong(f"worker {again} sent its gradient twice, and a packet leaves for the second")
-
-
-def check_slots(bench: Bench) -> None:
-    """Slots are independent: gradients for several slots are interleaved."""
-    job, slots = Job(bench), [0, SLOTS - 1, *bench.random.sample(range(1, SLOTS - 1), 3)]
-    rounds = {slot: drawn_round(bench, slot=slot) for slot in slots}
-    usual = {slot: job.alone(gradients) for slot, gradients in rounds.items()}
-    job.begin()
-    for worker in range(WORKERS):
-        for slot in slots:
-            others = {
-                f"the gradient of worker {worker} for slot {n}": rounds[n][worker].values for n in slots if n != slot
-            }
-            left, what = job.send(rounds[slot][worker]), f"slots {', '.join(map(str, slots))} are in use at once"
-            job.judge_same(left, usual[slot][worker], rounds[slot], what, others)
 
 
 def check_rounds(bench: Bench) -> None:
     """A slot is reused for several rounds."""
-    job, slot = Job(bench), bench.random.randrange(SLOTS)
-    rounds = [drawn_round(bench, slot=slot, number=number) for number in range(4)]
+    job, slot = Job(bench), bench.random.randrange(SLOTS - 1)
+    orders = [[*bench.random.sample(range(WORKERS - 1), WORKERS - 1), WORKERS - 1] for _ in range(4)]
+    rounds = [drawn_round(bench, order, slot, number) for number, order in enumerate(orders)]
     usual = [job.alone(gradients) for gradients in rounds]
     job.begin()
     before: dict[str, Values] = {}
@@ -151,7 +147,7 @@ LAB = Lab(
         Item("wait", "nothing before the last worker", 10, "Step 4", check_wait),
         Item("everyone", "the result for everyone", 10, "Step 5", check_everyone),
         Item("once", "each worker once", 15, "Step 6", check_once),
-        Item("slots", "slots", 10, "Step 7", check_slots),
+        Item("slots", "slots", 10, "Step 7", partial(check_slots, slots=SLOTS, rounds_of_each=1)),
         Item("rounds", "round after round", 10, "Step 8", check_rounds),
     ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 from inakit.experiments.labs.course import tree_network
 from inakit.experiments.labs.course.loss_network import student_limits
@@ -122,12 +122,17 @@ MOST_ROWS, MOST_NUMBERS = 2000, 64
 
 
 class StudentEntries:
-    """The student's function, in a sandbox."""
+    """The student's function, in a sandbox of its own for each plan, so that it cannot tell for which item it is asked.
+
+    It is asked once for each switch of a plan.
+    """
 
     def __init__(self, text: str) -> None:
         errors = dict.fromkeys(("mistake", "refused"), EntriesMistakeError)
         module = "inakit.experiments.labs.sandbox.student_python"
         self.process = Sandboxed(module, student_limits(), errors, arguments=["entries"], load=("load", text))
+        self.drawn: DrawnPlan | None = None
+        self.rows: dict[str, Any] = {}
 
     @classmethod
     def of_bench(cls, bench: Bench) -> StudentEntries:
@@ -140,8 +145,12 @@ class StudentEntries:
         """The function's entries for a switch; `InputError` for a mistake of the student's code."""
         tables: dict[tuple[str, tuple[int, ...]], TableEntry] = {}
         groups: dict[int, MulticastGroup] = {}
-        rows = self.process.ask("entries", drawn.document(), switch)
-        for row in READER.items("what entries() returns", rows, "entries", MOST_ROWS):
+        if drawn is not self.drawn:
+            self.process.close()
+            self.drawn, self.rows = drawn, {}
+        if switch not in self.rows:
+            self.rows[switch] = self.process.ask("entries", drawn.document(), switch)
+        for row in READER.items("what entries() returns", self.rows[switch], "entries", MOST_ROWS):
             match row:
                 case ["entry", str() as table, given, str() as action, params]:
                     key = READER.wholes("the key", given, MOST_16_BITS, length=MOST_NUMBERS)
@@ -216,25 +225,36 @@ def check_table(table: str, bench: Bench) -> None:
         run_jobs(model_network(student, drawn_plan(bench.random), table), bench.random)
 
 
+def check_children(bench: Bench) -> None:
+    """All jobs get their sums, and each aggregator uses the slots that it owns."""
+    check_table(CHILD_OF, bench)
+    drawn, student = drawn_plan(bench.random), bench.once(StudentEntries.of_bench)
+    for switch in drawn.switches:
+        given = {row.key: row.params for row in student(drawn, switch, (CHILD_OF,)).tables}
+        for row in course_entries(drawn, switch, (CHILD_OF,)).tables:
+            _, job, child = row.key
+            (first, slots), (wanted, owned) = given.get(row.key, row.params)[3:], row.params[3:]
+            if (first, slots) != (wanted, owned):
+                cause = f"{switch}: label {child} of job {job} gets {slots} slots from {first} on"
+                raise WrongError(f"{cause}, where its aggregator owns {owned} from {wanted} on")
+
+
 def check_isolation(bench: Bench) -> None:
-    """Packets of hosts are stopped if the plan does not admit them: another label, another job, or a result."""
+    """Nothing is admitted but what the plan has come in: no other label, job or result, from a host or a switch."""
     drawn, student = drawn_plan(bench.random), bench.once(StudentEntries.of_bench)
     if not any(student(drawn, name, (ADMITTED,)).tables for name in drawn.switches):
         raise WrongError(f"there is no entry of '{ADMITTED}' yet, so that this cannot be tested")
     network = model_network(student, drawn, ADMITTED)
-    own = {(host, job, label) for job, tree in drawn.trees.items() for label, host in tree.workers.items()}
-    labels = sorted({label for tree in drawn.trees.values() for label in (*tree.workers, *tree.aggregator_of)})
-    for host in (each.name for each in drawn.fabric.hosts):
-        leaf, port = drawn.attachment(host)
-        switch = network.switch_of(leaf)
-        assert isinstance(switch, ModelTree)
-        for job in drawn.trees:
-            forged = [Agg(GRADIENT, label, 0, 0, (1,) * 8, job) for label in labels if (host, job, label) not in own]
-            for packet in (*forged, Agg(RESULT, ROOT_LABEL, 0, 0, (1,) * 8, job)):
-                if (port, packet.kind, packet.job, packet.worker) in switch.tables[ADMITTED]:
-                    network.send(host, packet.packed())
-                    cause = f"{leaf} admits at port {port} what {host} may not send: {short(packet.packed())}"
-                    raise network.wrong(cause)
+    for name in drawn.switches:
+        admitted, planned = (
+            ModelTree(each).tables[ADMITTED].keys()
+            for each in (student(drawn, name, (ADMITTED,)), course_entries(drawn, name, (ADMITTED,)))
+        )
+        for port, kind, job, label in sorted(admitted - planned):
+            peer, packet = network.far.get((name, port), "nobody"), Agg(kind, label, 0, 0, (1,) * 8, job).packed()
+            if peer not in drawn.switches and (name, port) in network.far:
+                network.send(peer, packet)
+            raise network.wrong(f"{name} admits at port {port} what {peer} may not send: {short(packet)}")
 
 
 # -- both
@@ -298,7 +318,7 @@ LAB = Lab(
         Item("results", "entries: results for all workers", 10, "Step 7", partial(check_table, DOWN), ENTRIES),
         Item("admitted", "entries: all that the plan admits", 5, "Step 8", partial(check_table, ADMITTED), ENTRIES),
         Item("isolation", "entries: nothing else is admitted", 5, "Step 8", check_isolation, ENTRIES),
-        Item("children", "entries: aggregators and their slots", 10, "Step 9", partial(check_table, CHILD_OF), ENTRIES),
+        Item("children", "entries: aggregators and their slots", 10, "Step 9", check_children, ENTRIES),
         Item("together", "your entries on your program", 10, "Step 10", check_both),
     ),
     sandbox_only="runs a network of switches, which only the sandbox has",

@@ -457,6 +457,8 @@ def run_jobs(network: TreeNetwork, random: Random, jobs: Sequence[int] = ()) -> 
         arrived = network.send(workers[gradient.worker], gradient.packed())
         try:
             judge_arrived(workers, each, arrived, each.tree_result if complete else None)
+            if astray := next((drop for drop in network.drops if drop.startswith(KINDS[RESULT])), ""):
+                raise WrongError(f"{each}: its result also goes where it is not expected. Dropped: {astray}")
         except WrongError as wrong:
             why = f". Dropped last: {network.drops[-1]}" if network.drops and wrong.cause.endswith(MISSING) else ""
             raise network.wrong(wrong.cause + why, wrong.finding.expected) from None
@@ -505,7 +507,7 @@ PROGRAM_ROUNDS = 3
 class TreeNode(GradedAggregator):
     """An aggregator on the tested switch: `ports[n]` leads to the node of child n.
 
-    Results come from `parent`, and go to `ports` in multicast group `job`.
+    Results come from `parent`, and go to `ports` in multicast group `group`.
     """
 
     bench: Bench
@@ -539,7 +541,12 @@ class TreeNode(GradedAggregator):
         if self.label != ROOT_LABEL:
             found.append(entry(ADMITTED, (self.parent, RESULT, self.job, ROOT_LABEL)))
             found.append(entry(UP, (self.job, self.label), (self.parent,)))
-        return [*found, entry(DOWN, (self.job,), (self.job,))]
+        return [*found, entry(DOWN, (self.job,), (self.group,))]
+
+    @property
+    def group(self) -> int:
+        """The multicast group of the job's results, which is no number of a job."""
+        return 256 + self.job
 
     def begin(self) -> None:
         start([self])
@@ -563,18 +570,20 @@ class TreeNode(GradedAggregator):
 def start(nodes: Sequence[TreeNode]) -> None:
     """Restart the switch with these aggregators."""
     entries = tuple(dict.fromkeys(each for node in nodes for each in node.entries))
-    groups = {node.job: tuple(sorted({p for n in nodes if n.job == node.job for p in n.ports})) for node in nodes}
+    groups = {node.group: tuple(sorted({p for n in nodes if n.job == node.job for p in n.ports})) for node in nodes}
     multicast = tuple(MulticastGroup(*group) for group in groups.items())
     nodes[0].bench.start(SwitchEntries("switch", entries, multicast))
 
 
 def check_admission(bench: Bench) -> None:
-    """Packets that the plan does not admit are dropped and not counted."""
-    for what in ("port", "label", "job", "slot", "result"):
-        node = TreeNode.drawn(bench, bench.random.choice([ROOT_LABEL, 120]), first=3, slots=2)
+    """Packets that the plan does not admit are dropped and not counted, and so are those of no aggregation."""
+    for what in ("port", "label", "job", "slot", "high slot", "result"):
+        node = TreeNode.drawn(bench, 120, first=3, slots=2)
         gradients = node.round(1)
         forged = [forgery(what, node, each) for each in node.round(1)]
         node.judge_forgeries(forged[0][2], [each[:2] for each in forged], gradients)
+    other = gradients[0].packed()[:12] + b"\x08\x00" + gradients[0].packed()[14:]
+    bench.same(bench.send(node.port_of(gradients[0]), other), [], "a packet of no aggregation is not dropped")
 
 
 def forgery(what: str, node: TreeNode, each: Agg) -> tuple[Agg, int, str]:
@@ -586,20 +595,22 @@ def forgery(what: str, node: TreeNode, each: Agg) -> tuple[Agg, int, str]:
         "label": (replace(each, worker=100 + at), port, "a gradient of a label that is not admitted"),
         "job": (replace(each, job=node.job + 1), port, "a gradient of a job that is not admitted"),
         "slot": (replace(each, slot=slots), port, f"a gradient for slot {slots} of a job that has {slots}"),
+        "high slot": (replace(each, slot=257), port, f"a gradient for slot 257 of a job that has {slots}"),
         "result": (replace(each, kind=RESULT, worker=ROOT_LABEL), port, "a result from below"),
     }[what]
 
 
 def check_sum(bench: Bench) -> None:
     """The complete sum of the children leaves towards the root under the aggregator's label."""
-    for _ in range(3):
-        node = TreeNode.drawn(bench, bench.random.randrange(100, 200), count=bench.random.randrange(2, 6))
+    for children in (8, 1, bench.random.randrange(2, 6)):
+        first, number = bench.random.randrange(1, 40), bench.random.getrandbits(16)
+        node = TreeNode.drawn(bench, bench.random.randrange(100, 200), children, first=first)
         node.begin()
-        gradients = node.round(bench.random.randrange(node.slots))
+        gradients = node.round(bench.random.randrange(node.slots), number)
         for count, gradient in enumerate(gradients, 1):
             left = node.send(gradient)
-            if left and count < len(gradients):
-                raise bench.wrong(f"a packet leaves when {count} of {len(gradients)} children have sent")
+            if left and count < children:
+                raise bench.wrong(f"a packet leaves when {count} of {children} children have sent")
         if not left:
             expected = node.expected(gradient, total(gradients))
             raise bench.wrong("nothing leaves, though all children have sent", expected, "drop")
@@ -617,14 +628,14 @@ def check_pass(bench: Bench) -> None:
     """Packets that other switches sum are forwarded unchanged: gradients towards the root, results to all below."""
     node, up = TreeNode.drawn(bench, 120, pipeline=1), bench.random.randrange(64, 128)
     label, job = bench.random.randrange(130, 140), node.job
-    below = bench.random.choice(node.ports)
+    below, number = bench.random.choice(node.ports), bench.random.getrandbits(16)
     entries = [*node.entries, entry(ADMITTED, (below, GRADIENT, job, label)), entry(UP, (job, label), (up,))]
-    bench.start(SwitchEntries("switch", tuple(entries), (MulticastGroup(job, node.ports),)))
+    bench.start(SwitchEntries("switch", tuple(entries), (MulticastGroup(node.group, node.ports),)))
     for slot in (0, 1, node.slots + 5):
-        packet = Agg(GRADIENT, label, slot, 0, bench.drawn_values(), job)
+        packet = Agg(GRADIENT, label, slot, number, bench.drawn_values(), job)
         got = bench.send(below, packet.packed())
         bench.same(got, [(up, packet.packed())], "a gradient of a label that no aggregator here sums does not go on")
-    result = Agg(RESULT, ROOT_LABEL, 1, 0, bench.drawn_values(), job)
+    result = Agg(RESULT, ROOT_LABEL, 1, number, bench.drawn_values(), job)
     expected = [(port, result.packed()) for port in node.ports]
     bench.same(bench.send(node.parent, result.packed()), expected, "a result from above does not go on to all below")
 
@@ -649,9 +660,19 @@ def check_root(bench: Bench) -> None:
 
 
 def check_rounds(bench: Bench) -> None:
-    """Several slots and rounds in sequence; a repeated gradient is dropped."""
-    node = TreeNode.drawn(bench, bench.random.choice([ROOT_LABEL, 120]), first=5)
-    slot = bench.random.randrange(node.slots)
+    """Several slots and rounds in sequence, below the root and at one that works; a repeated gradient is dropped."""
+    rounds_of(TreeNode.drawn(bench, 120, first=5))
+    root = TreeNode.drawn(bench, ROOT_LABEL, first=5)
+    try:
+        root.alone(root.round(0))
+    except WrongError:
+        return  # another item tests the root
+    rounds_of(root)
+
+
+def rounds_of(node: TreeNode) -> None:
+    """Raise `WrongError` unless an aggregator sends in each round what it sends in a restarted switch."""
+    bench, slot = node.bench, node.bench.random.randrange(node.slots)
     rounds = [node.round(slot, number) for number in range(PROGRAM_ROUNDS)]
     usual = [node.alone(gradients) for gradients in rounds]
     node.begin()
@@ -660,10 +681,9 @@ def check_rounds(bench: Bench) -> None:
         for count, (gradient, left) in enumerate(zip(gradients, usual[number], strict=True)):
             what = f"in round {number} of slot {slot}"
             node.judge_same(node.send(gradient), left, gradients, what, sums)
-            if number == PROGRAM_ROUNDS - 1 and count == 0 and node.send(gradient):
-                raise bench.wrong(
-                    f"label {gradient.worker} sends its gradient twice, and a packet leaves for the second"
-                )
+            if count == number - 1 and node.send(gradients[0]):
+                again = gradients[0].worker
+                raise bench.wrong(f"label {again} sends its gradient twice, and a packet leaves for the second")
         sums[f"the sum of round {number}"] = total(gradients)
     check_together([node], range(node.slots), f"all {node.slots} slots are in use")
 
@@ -671,9 +691,11 @@ def check_rounds(bench: Bench) -> None:
 def check_jobs(bench: Bench) -> None:
     """Jobs with the same labels and slots in one pipeline are independent of each other."""
     first = TreeNode.drawn(bench, 120, first=7, slots=3)
+    first = replace(first, job=first.job % 100 + 1)
     ports = bench.random.sample(range(64, 128), CHILDREN + 1)
-    second = replace(first, job=first.job + 1, ports=tuple(ports[1:]), parent=ports[0], first=10, slots=4)
-    same_ports = replace(first, job=first.job + 2, first=4, slots=3, label=121)
+    # Numbers, slots and cells of the jobs also differ by powers of two: a part of their bits does not tell them apart.
+    second = replace(first, job=first.job + 64, ports=tuple(ports[1:]), parent=ports[0], first=39, slots=4)
+    same_ports = replace(first, job=first.job + 128, first=4, slots=3, label=121)
     check_together([first, second, same_ports], (bench.random.randrange(3),), "three jobs are on the switch")
 
 
@@ -685,11 +707,18 @@ def check_pipelines(bench: Bench) -> None:
         TreeNode(bench, job, 120 + n, tuple(labels[n::2]), tuple(ports[1 + n :: 2]), ports[0], n, first)
         for n in range(2)
     ]
-    check_together(nodes, (bench.random.randrange(4),), "two pipelines have an aggregator with the same slots")
+    slot = bench.random.randrange(4)
+    check_together(nodes, (slot,), "two pipelines have an aggregator with the same slots")
+    for distance in (8, 16, 32):
+        apart = [replace(nodes[0], first=first % 8 + distance), replace(nodes[1], first=first % 8)]
+        check_together(apart, (slot,), f"pipeline 0 uses slots that are {distance} beyond those of pipeline 1")
 
 
 def check_together(nodes: Sequence[TreeNode], slots: Sequence[int], what: str) -> None:
-    """Raise `WrongError` unless each of these slots of each aggregator sends the same packets as alone."""
+    """Raise `WrongError` unless each of these slots of each aggregator sends the same packets as alone.
+
+    Another item tests the slot in the header of what leaves.
+    """
     rounds = {(at, slot): node.round(slot) for at, node in enumerate(nodes) for slot in slots}
     usual = {
         (at, slot): replace(nodes[at], first=0, pipeline=0).alone([replace(g, slot=0) for g in gradients])
@@ -702,7 +731,7 @@ def check_together(nodes: Sequence[TreeNode], slots: Sequence[int], what: str) -
         number = sent[at, slot]
         sent[at, slot] += 1
         gradients = rounds[at, slot]
-        left = nodes[at].send(gradients[number])
+        left = [(port, replace(packet, slot=slot)) for port, packet in nodes[at].send(gradients[number])]
         wanted = [(port, replace(packet, slot=slot)) for port, packet in usual[at, slot][number]]
         others = {
             f"slot {s} of aggregator {nodes[a].label} of job {nodes[a].job}, label {each.worker}": each.values

@@ -1,18 +1,23 @@
-"""What teachers do around grading: an autograder for Gradescope, and the similarity of a class's submissions."""
+"""What teachers do around grading: exports of learning platforms, an autograder for Gradescope, similarities."""
 
 from __future__ import annotations
 
 import re
 import zipfile
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from shlex import quote
 
-from inakit.experiments.labs.grading.formats import VISIBILITIES
+from inakit.experiments.labs.grading.formats import VISIBILITIES, csv_text
 from inakit.experiments.labs.grading.lab import Lab
-from inakit.experiments.labs.grading.submission import read_submission, submissions_in
+from inakit.experiments.labs.grading.submission import MOST_BYTES, hidden, read_submission, submissions_in, zipped
+from inakit.experiments.labs.sandbox.untrusted import printable
 from inakit.topo.errors import InputError, unknown_name, writing
 
+MOST_EXPORT, MOST_LETTERS = 1 << 30, 60
+"""The bytes of a class's zip, and the letters of a name in it."""
 SETUP = """#!/usr/bin/env bash
 set -e
 apt-get update
@@ -52,6 +57,99 @@ def write_bundle(
             archive.writestr(about, text)
         archive.write(wheel, wheel.name)
     return out
+
+
+EXPORTS = (
+    re.compile(r"(?P<student>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?"),
+    re.compile(r".*_(?P<student>[^_]+)_attempt_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)"),
+    re.compile(r"(?P<student>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_(?P<file>.+)"),
+)
+"""How Moodle, Blackboard and Canvas name what students handed in, in the zip of all submissions."""
+AGAIN = re.compile(r"-\d+(?=\.\w+$)")
+"""What Canvas adds to the name of a file that is handed in again."""
+DUE = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d):(\d\d)")
+
+
+@dataclass
+class Collected:
+    """What a student handed in: files by their paths, the time of the last one, and whether it is late."""
+
+    student: str
+    files: dict[str, bytes] = field(default_factory=dict)
+    when: str = ""
+    late: bool = False
+    group: str = ""
+
+    def add(self, about: dict[str, str | None], name: str, data: bytes, when: str) -> None:
+        """Add a file. One of a later attempt takes the place of all before; one of an earlier attempt is left out."""
+        if about.get("when") and when > self.when:
+            self.files.clear()
+        if not about.get("when") or when >= self.when:
+            self.files[name] = data
+        self.when, self.late = max(self.when, when), self.late or bool(about.get("late"))
+
+
+def collect(export: Path, folder: Path, due: str = "") -> list[Collected]:
+    """Write a folder for each student, or group, of a platform's zip, and `folder.csv` with names, times and lateness.
+
+    Students of a group are those whose names begin alike, up to a hyphen, and whose files are the same: Moodle puts the
+    name of a group before each student's. What was handed in after `due`, such as 2026-11-30 23:59, is late. Raises
+    `InputError` and `OutputError`.
+    """
+    if folder.exists():
+        raise InputError(f"{folder} exists already: choose a new folder")
+    if due and not DUE.fullmatch(due):
+        raise InputError(f"--due {due}: expected a date and a time, such as '2026-11-30 23:59'")
+    collected = collected_from(export)
+    if not collected:
+        raise InputError(f"{export}: no submissions in it; expected the zip of all of Moodle, Canvas or Blackboard")
+    for each in collected:
+        head = each.student.partition("-")[0]
+        alike = [other for other in collected if other.student.startswith(f"{head}-") and other.files == each.files]
+        each.group = head if len(alike) > 1 else ""
+        each.late = each.late or bool(due and each.when > DUE.sub(r"\1-\2-\3-00", due))
+    rows = sorted((each.student, each.group, each.when, "late" if each.late else "") for each in collected)
+    with writing(folder):
+        for each in collected:
+            for name, data in each.files.items():
+                path = folder / (each.group or each.student) / name
+                # A student can name a file as a folder of theirs: then one of both is kept.
+                with suppress(NotADirectoryError, IsADirectoryError, FileExistsError):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(data)
+        folder.with_name(f"{folder.name}.csv").write_text(csv_text([("student", "group", "handed in", "late"), *rows]))
+    return collected
+
+
+def collected_from(export: Path) -> list[Collected]:
+    """The submissions in a platform's zip. Students of the same name have the platform's number behind it."""
+    found: dict[tuple[str, str], Collected] = {}
+    with zipped(export, MOST_EXPORT) as archive:
+        for member in archive.infolist():
+            parts = member.filename.replace("\\", "/").split("/")
+            matches = ((at, form.fullmatch(part)) for at, part in enumerate(parts) for form in EXPORTS)
+            at, match = next(((at, match) for at, match in matches if match), (0, None))
+            if match is None or member.is_dir() or hidden(member.filename):
+                continue
+            about = match.groupdict()
+            inside = [safe_name(each) for each in (about["file"], *parts[at + 1 :]) if each]
+            if not inside:
+                continue
+            name = AGAIN.sub("", "/".join(inside)) if "late" in about else "/".join(inside)
+            when = about.get("when") or "{}-{:02}-{:02}-{:02}-{:02}-{:02}".format(*member.date_time)
+            student = safe_name(match["student"])
+            with archive.open(member) as file:
+                data = file.read(MOST_BYTES + 1)
+            found.setdefault((student, about.get("id") or ""), Collected(student)).add(about, name, data, when)
+    names = [student for student, _ in found]
+    for (student, number), each in found.items():
+        each.student = f"{student} ({number})" if names.count(student) > 1 else student
+    return list(found.values())
+
+
+def safe_name(name: str) -> str:
+    """A name for a file or folder below another: printable, of a bounded length, and not one of those with dots."""
+    return printable(name)[:MOST_LETTERS].lstrip(".") or "_"
 
 
 SHINGLE = 6

@@ -1,10 +1,14 @@
 """Submitted P4 compiled to BMv2 JSON by the p4c of this machine.
 
 An installed p4c runs in a sandbox: it reads its own files and a copy of the source, and has limits of time and memory.
+Without p4c the unchanged programs that students get still compile: the kit keeps what p4c made of them.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import lzma
 import re
 import tempfile
 from collections.abc import Mapping
@@ -20,6 +24,7 @@ from inakit.switch.program.p4_source import (
     OPTIONS,
     Compiler,
     errors_of,
+    find_compiler,
     kept,
     needed_compiler,
     run_elsewhere,
@@ -29,11 +34,35 @@ from inakit.switch.program.p4_source import (
 from inakit.topo.errors import InputError
 from inakit.topo.files.reader import write_whole
 
+ARCHIVE = "compiled.json.xz"
+COURSE = Path(__file__).parents[3] / "labs"
+KEPT = Compiler("kept in the kit", (f"labs/{ARCHIVE}",))
 MOST_JSON = 16 * MIB
 COMPILE_S = 10
 OTHERWISE = "hand in its JSON"
 ALLOWED = re.compile(r'^\s*#\s*include\s*(<(core|v1model)\.p4>|"(?P<own>[\w.-]+)")\s*(//.*)?$')
 DIRECTIVE = re.compile(r"^\s*(#|%:|\?\?=)\s*(include|import|embed|pragma\s+GCC)")
+
+
+def key_of(text: str) -> str:
+    """The key of a program in an archive: the hash of its source."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def read_archive(folder: Path) -> dict[str, str]:
+    """The BMv2 JSON of each source that a folder's archive has, by `key_of`."""
+    path = folder / ARCHIVE
+    return dict(json.loads(lzma.decompress(path.read_bytes()))) if path.is_file() else {}
+
+
+def compiler_of(main: str, text: str) -> Compiler:
+    """The p4c of this machine, else `KEPT` for a program that came with the kit.
+
+    Raises `MachineError`, which says how to get a p4c here.
+    """
+    if find_compiler() is None and key_of(text) in read_archive(COURSE):
+        return KEPT
+    return needed_compiler(main, OTHERWISE)
 
 
 def compile_p4(sources: Mapping[str, str], main: str, compiler: Compiler | None = None) -> str:
@@ -42,7 +71,9 @@ def compile_p4(sources: Mapping[str, str], main: str, compiler: Compiler | None 
     Raises `InputError` with p4c's errors and their lines, `MachineError` without p4c.
     """
     check_includes(sources)
-    compiler = compiler or needed_compiler(main, OTHERWISE)
+    compiler = compiler or compiler_of(main, sources.get(main, ""))
+    if compiler is KEPT:
+        return read_archive(COURSE)[key_of(sources[main])]
     key = [version_of(compiler), main, *(part for item in sorted(sources.items()) for part in item)]
     return kept(repr(key), lambda result: compile_anew(sources, main, compiler, result)).read_text()
 

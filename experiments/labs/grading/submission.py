@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from inakit.experiments.labs.grading.p4c import OTHERWISE, compile_p4
+from inakit.experiments.labs.grading.p4c import compile_p4
 from inakit.experiments.labs.sandbox.untrusted import printable
-from inakit.switch.program.p4_source import find_compiler, needed_compiler
+from inakit.switch.program.p4_source import find_compiler
 from inakit.topo.errors import InputError
 
 MOST_BYTES = 4 << 20
@@ -125,6 +125,8 @@ def files_in(path: Path, expected: Sequence[str]) -> Iterator[Mapping[str, Calla
             members = [each for each in archive.infolist() if not each.is_dir() and not hidden(each.filename)]
             if len(members) > MOST_MEMBERS:
                 raise InputError(f"{path.name} has {len(members)} files: at most {MOST_MEMBERS} are read")
+            for each in members:
+                each.filename = each.filename.replace("\\", "/")  # as some programs of Windows write it
             folders = {each.filename.rpartition("/")[0] for each in members}
             top = [folder for folder in folders if not folder.strip("/")] or sorted(folders, key=len)[:1]
             here = (each for each in members if each.filename.rpartition("/")[0] in top)
@@ -145,10 +147,10 @@ def hidden(name: str) -> bool:
 
 
 @contextmanager
-def zipped(path: Path) -> Iterator[zipfile.ZipFile]:
+def zipped(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[zipfile.ZipFile]:
     """A zip of a bounded size. Raises `InputError`."""
     try:
-        with zipfile.ZipFile(io.BytesIO(read_bytes(path))) as archive:
+        with zipfile.ZipFile(io.BytesIO(read_bytes(path, most_bytes))) as archive:
             yield archive
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         raise InputError(f"{printable(path.name)} cannot be unpacked: {printable(str(error))}") from None
@@ -160,7 +162,7 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
         return bounded(member.filename, file.read(MOST_BYTES + 1))
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """A regular file of a bounded size. Symbolic links are not followed."""
     name = printable(path.name)
     try:
@@ -170,13 +172,13 @@ def read_bytes(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise InputError(f"{name} is no regular file")
-        return bounded(name, file.read(MOST_BYTES + 1))
+        return bounded(name, file.read(most_bytes + 1), most_bytes)
 
 
-def bounded(name: str, data: bytes) -> bytes:
+def bounded(name: str, data: bytes, most_bytes: int = MOST_BYTES) -> bytes:
     """The bytes of a file; raises `InputError` if there are too many."""
-    if len(data) > MOST_BYTES:
-        raise InputError(f"{printable(name)} has more than {MOST_BYTES} bytes, which is the most that is read")
+    if len(data) > most_bytes:
+        raise InputError(f"{printable(name)} has more than {most_bytes} bytes, which is the most that is read")
     return data
 
 
@@ -200,7 +202,7 @@ def compiled_program(submission: Submission, stem: str) -> tuple[str, str]:
         compiler = find_compiler()
         if compiler is None and made in submission.texts:
             return submission.texts[made], f"p4c is not installed here: {made} was graded, not {source}"
-        return compile_p4(submission.sources, source, compiler or needed_compiler(source, OTHERWISE)), ""
+        return compile_p4(submission.sources, source, compiler), ""
     if made in submission.texts:
         return submission.texts[made], f"{made} was graded, without its P4"
     raise InputError(

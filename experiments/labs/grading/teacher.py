@@ -16,7 +16,6 @@ machines without p4c.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import lzma
 import re
@@ -34,24 +33,13 @@ import yaml
 from inakit.experiments.labs.grading.grade import Request, grade
 from inakit.experiments.labs.grading.graded_switch import SANDBOX
 from inakit.experiments.labs.grading.lab import Grade, Lab
-from inakit.experiments.labs.grading.p4c import compile_p4
+from inakit.experiments.labs.grading.p4c import ARCHIVE, compile_p4, key_of, read_archive
 from inakit.topo.errors import InputError
 
-ARCHIVE, MUTANTS, SOLUTIONS = "compiled.json.xz", "mutants.yml", "solutions"
+MUTANTS, SOLUTIONS = "mutants.yml", "solutions"
 
 
 # -- compiled programs
-
-
-def key_of(text: str) -> str:
-    """The key of a program in the archive: the hash of its source."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def read_archive(folder: Path) -> dict[str, str]:
-    """The BMv2 JSON of each source, by `key_of`."""
-    path = folder / ARCHIVE
-    return dict(json.loads(lzma.decompress(path.read_bytes()))) if path.is_file() else {}
 
 
 def program_in(archive: Mapping[str, str], text: str, name: str) -> str:
@@ -62,12 +50,23 @@ def program_in(archive: Mapping[str, str], text: str, name: str) -> str:
 
 
 def compile_all(folder: Path) -> int:
-    """Compile changed programs, and keep all; return their number. Needs p4c."""
+    """Compile changed solutions and mutants, and keep all; return their number. Needs p4c."""
     main = next((folder / SOLUTIONS).glob("*.p4")).name
     texts = {str(path.relative_to(folder)): path.read_text() for path in sorted((folder / SOLUTIONS).rglob("*.p4"))}
     texts |= {mutant.name: mutant.text for mutant in read_mutants(folder) if mutant.file.endswith(".p4")}
+    return keep_compiled(folder, {name: (main, text) for name, text in texts.items()})
+
+
+def compile_skeletons(course: Path) -> int:
+    """Compile the changed programs that students get, and keep all; return their number. Needs p4c."""
+    texts = {path.name: (path.name, path.read_text()) for path in sorted(course.glob("[0-9]-*/*.p4"))}
+    return keep_compiled(course, texts)
+
+
+def keep_compiled(folder: Path, texts: Mapping[str, tuple[str, str]]) -> int:
+    """Write a folder's archive of programs, which have a name, a file's name and a text; return their number."""
     known, programs = read_archive(folder), {}
-    for name, text in texts.items():
+    for name, (main, text) in texts.items():
         try:
             programs[key_of(text)] = known.get(key_of(text)) or compile_p4({main: text}, main)
         except InputError as error:

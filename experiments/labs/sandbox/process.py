@@ -23,7 +23,7 @@ from typing import Any
 
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.launch import LENGTH, MOST_BYTES, packed
-from inakit.experiments.labs.sandbox.untrusted import printable
+from inakit.experiments.labs.sandbox.untrusted import without_addresses
 from inakit.topo.errors import MachineError, RunError
 
 ROOT = Path(__file__).parents[4]
@@ -250,7 +250,7 @@ class Sandboxed:
             case ["ok", value]:
                 return value
             case [str() as kind, message]:
-                raise self.errors.get(kind, EndedError)(printable(str(message)[:MOST_MESSAGE]))
+                raise self.errors.get(kind, EndedError)(without_addresses(str(message)[:MOST_MESSAGE]))
         raise EndedError("its answer does not have the form of an answer")
 
     def read(self, patience: Patience) -> Any:
@@ -310,7 +310,7 @@ class Sandboxed:
             return self.too_slow()
         self.output.read()
         lines = self.output.text.splitlines()
-        last = printable(lines[-1][-200:]) if lines else ""
+        last = without_addresses(lines[-1][-200:]) if lines else ""
         if "MemoryError" in last or code == -signal.SIGSEGV:
             return f"it needed more than {self.limits.memory_bytes // MIB} MiB of memory, and was ended"
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"

@@ -5,6 +5,7 @@ Both sides of a sandbox use it, so it imports only Python's standard library.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,11 @@ def printable(text: str) -> str:
 def lines_printable(text: str) -> str:
     """A text of several lines, of which each is printable."""
     return "\n".join(map(printable, text.splitlines()))
+
+
+def without_addresses(text: str) -> str:
+    """A printable text without the addresses of objects, which differ from run to run."""
+    return re.sub(r"\bat 0x[0-9a-f]+", "at 0x...", printable(text))
 
 
 def shown(value: Any) -> str:

@@ -498,6 +498,42 @@ def test_a_sandbox_that_does_not_start_or_is_killed_is_no_fault_of_the_students(
     assert "a sandbox does not start on this machine" in found.failed
 
 
+OBJECTS = (
+    "def plan(fabric, jobs):\n    raise ValueError(object(), plan)\n",
+    "async def plan(fabric, jobs):\n    return []\n",
+    "class E(BaseException): pass\ndef plan(fabric, jobs):\n    raise E(object())\n",
+)
+
+
+@needs_landlock
+@pytest.mark.parametrize("text", OBJECTS)
+def test_reports_have_no_addresses_of_objects(text: str, tmp_path: Path) -> None:
+    """They differ from run to run, and a report would, too."""
+    write(tmp_path / "ann", text)
+    request = Request(replace(LABS["6-plan"], items=LABS["6-plan"].items[:1]), COURSE / "6-plan", tmp_path / "ann")
+    once, twice = (text_of(grade(request)) for _ in range(2))
+    assert once == twice
+    assert " at 0x..." in once
+
+
+COUNTING = """
+honest, calls = entries, []
+def entries(plan, switch):
+    calls.append(switch)
+    return honest(plan, switch) if len(calls) <= len(plan["switches"]) else []
+"""
+
+
+@needs_landlock
+def test_entries_cannot_count_for_which_item_they_are_asked(tmp_path: Path) -> None:
+    """Otherwise one item gets entries that are strict, and another one those that let everything pass."""
+    text = (TEACHER / "5-tree" / "solutions" / "entries.py").read_text()
+    (tmp_path / "entries.py").write_text(text + COUNTING)
+    items = tuple(each for each in LABS["5-tree"].items if each.name in ("ways", "admitted", "isolation", "children"))
+    found = grade(Request(replace(LABS["5-tree"], items=items), COURSE / "5-tree", tmp_path))
+    assert found.points == found.most
+
+
 @needs_landlock
 def test_a_submission_whose_time_is_over_has_no_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its other items cannot start a sandbox any more, which is no fault of the grader's."""

@@ -11,7 +11,8 @@ from tiers import long_unless
 from inakit.experiments.labs.course.in_mininet import check_emulation, with_emulation
 from inakit.experiments.labs.grading.grade import Request
 from inakit.experiments.labs.grading.lab import Grade
-from inakit.experiments.labs.grading.teacher import program_in, read_archive
+from inakit.experiments.labs.grading.p4c import read_archive
+from inakit.experiments.labs.grading.teacher import program_in
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
 from inakit.topo.errors import InputError
 

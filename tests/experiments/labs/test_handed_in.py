@@ -54,8 +54,19 @@ def zipped_folder(folder: Path) -> None:
     (folder / "planner.py").unlink()
 
 
+def zipped_by_windows(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "work.zip", "w") as archive:
+        for name, text in (("6-plan\\planner.py", PLANNER), ("6-plan\\tests\\planner.py", "wrong")):
+            archive.writestr(name, text)
+    (folder / "planner.py").unlink()
+
+
 @pytest.mark.parametrize(
-    "add", [latin_notes, many_tables, link, byte_order_mark, large_file, other_zip, in_a_folder, zipped_folder]
+    "add",
+    [
+        *(latin_notes, many_tables, link, byte_order_mark, large_file, other_zip),
+        *(in_a_folder, zipped_folder, zipped_by_windows),
+    ],
 )
 def test_other_files_and_packing_cost_nothing(add: Callable[[Path], None], tmp_path: Path) -> None:
     (tmp_path / "planner.py").write_text(PLANNER)

@@ -22,7 +22,7 @@ from inakit.experiments.labs.grading import grade as grading
 from inakit.experiments.labs.grading import p4c
 from inakit.experiments.labs.grading.grade import Request, grade
 from inakit.experiments.labs.grading.lab import Grade
-from inakit.experiments.labs.grading.teacher import key_of
+from inakit.experiments.labs.grading.p4c import key_of
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
 from inakit.experiments.labs.sandbox import sandboxed_switch
 from inakit.experiments.labs.sandbox.confinement import MIB, landlock_version

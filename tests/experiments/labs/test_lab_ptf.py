@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from inakit.experiments.labs.grading.teacher import program_in, read_archive
+from inakit.experiments.labs.grading.p4c import read_archive
+from inakit.experiments.labs.grading.teacher import program_in
 from inakit.experiments.labs.registry import COURSE, TEACHER
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.entry_files import fill_switch

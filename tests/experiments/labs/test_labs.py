@@ -17,22 +17,25 @@ from typing import Any
 
 import pytest
 from tiers import long_unless
+from typer.testing import CliRunner
 
+from inakit.experiments.cli.app import app
 from inakit.experiments.labs.grading.bench import excerpt, in_order
 from inakit.experiments.labs.grading.formats import FORMATS, text_of
 from inakit.experiments.labs.grading.grade import ClassRequest, Request, grade, grade_class, task_lines
 from inakit.experiments.labs.grading.lab import Grade, Lab
+from inakit.experiments.labs.grading.p4c import read_archive
 from inakit.experiments.labs.grading.teacher import (
     Mutant,
     Trial,
     grade_texts,
     program_in,
-    read_archive,
     read_mutants,
     solution_folders,
     try_mutant,
 )
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER, export_labs
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.testing.ptf_platform import PtfOptions, run_ptf
 from inakit.topo.errors import InputError, OutputError
 
@@ -312,9 +315,24 @@ def test_an_export_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     assert not list(tmp_path.iterdir())
 
 
-@P4C
+@pytest.mark.parametrize("p4c", ["kept", pytest.param("here", marks=P4C)])
 @pytest.mark.parametrize("lab", LABS)
-def test_skeletons_compile_and_have_no_points(lab: str) -> None:
+def test_skeletons_compile_also_without_p4c_and_have_no_points(
+    lab: str, p4c: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if p4c == "kept":
+        monkeypatch.setenv("PATH", str(tmp_path))
     found = grade(Request(LABS[lab], COURSE / lab, COURSE / lab))
     assert not found.problem
+    assert not found.failed
     assert found.points == 0
+
+
+def test_a_student_without_p4c_compiles_what_came_with_the_kit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (course,) = export_labs(tmp_path / "course", ("2-sum",))
+    done = CliRunner().invoke(app, ["p4c", str(course / "sum.p4")])
+    assert done.output.endswith("sum.json (kept in the kit: labs/compiled.json.xz)\n")
+    assert read_program(course / "sum.json").actions
+    (course / "sum.p4").write_text((course / "sum.p4").read_text() + "\n")
+    assert "p4c is not installed" in str(CliRunner().invoke(app, ["p4c", str(course / "sum.p4")]).exception)

@@ -13,8 +13,9 @@ import pytest
 from inakit.experiments.labs.grading.formats import text_of, told_once
 from inakit.experiments.labs.grading.grade import Request, grade
 from inakit.experiments.labs.grading.lab import Grade
+from inakit.experiments.labs.grading.p4c import read_archive
 from inakit.experiments.labs.grading.submission import submissions_in
-from inakit.experiments.labs.grading.teacher import program_in, read_archive
+from inakit.experiments.labs.grading.teacher import program_in
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
 from inakit.switch.program import p4_source
 from inakit.topo.errors import InputError, MachineError

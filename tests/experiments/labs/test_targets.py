@@ -14,8 +14,9 @@ from inakit.experiments.labs.course.tree_lab import ChosenSwitch, course_entries
 from inakit.experiments.labs.course.tree_network import TreeNetwork, drawn_plan, run_jobs
 from inakit.experiments.labs.grading.bench import Bench, Exchange
 from inakit.experiments.labs.grading.graded_switch import SANDBOX, GradedSwitch, open_switch
+from inakit.experiments.labs.grading.p4c import read_archive
 from inakit.experiments.labs.grading.submission import Submission
-from inakit.experiments.labs.grading.teacher import program_in, read_archive
+from inakit.experiments.labs.grading.teacher import program_in
 from inakit.experiments.labs.registry import LABS, TEACHER
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
 from inakit.switch.entries import SwitchEntries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from inakit.experiments.labs.grading import grade as grading
 from inakit.experiments.labs.grading.formats import as_classroom, as_gradescope
 from inakit.experiments.labs.grading.grade import Request, grade
-from inakit.experiments.labs.grading.handing_over import similarities, write_bundle
+from inakit.experiments.labs.grading.handing_over import collect, similarities, write_bundle
 from inakit.experiments.labs.grading.submission import submissions_in
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
 from inakit.switch.program import p4_source
@@ -65,6 +66,87 @@ def test_names_in_an_export_of_moodle_are_those_of_students(tmp_path: Path) -> N
     (tmp_path / "Ann Lee_4711_assignsubmission_file_").mkdir()
     (tmp_path / "Bob Ray_4712_assignsubmission_file_planner.py").touch()
     assert list(submissions_in(tmp_path)) == ["Ann Lee", "Bob Ray"]
+
+
+PLATFORMS = {
+    "Moodle": ["Ann Lee_4711_assignsubmission_file_/loss.p4", "Ann Lee_4711_assignsubmission_file_/deep/worker.py"],
+    "Moodle's flat": ["Ann Lee_4711_assignsubmission_file_loss.p4", "Ann Lee_4711_assignsubmission_file_worker.py"],
+    "Canvas": ["Ann Lee_LATE_12_345_loss-1.p4", "Ann Lee_12_346_worker.py"],
+    "Blackboard": [
+        "Lab 4_Ann Lee_attempt_2026-11-29-10-00-00_loss.p4",
+        "Lab 4_Ann Lee_attempt_2026-11-30-10-00-00_loss.p4",
+        "Lab 4_Ann Lee_attempt_2026-11-30-10-00-00_worker.py",
+        "Lab 4_Ann Lee_attempt_2026-11-30-10-00-00.txt",
+    ],
+}
+
+
+def export_of(folder: Path, *names: str, text: str = "x") -> Path:
+    """The zip of a platform, with files that have their names in them."""
+    path = folder / "export.zip"
+    with zipfile.ZipFile(path, "a") as archive:
+        for name in names:
+            archive.writestr(name, f"{text}{name if text else ''}")
+    return path
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_the_zip_of_a_platform_becomes_a_folder_for_each_student(platform: str, tmp_path: Path) -> None:
+    export = export_of(tmp_path, *PLATFORMS[platform], "__MACOSX/Ann Lee_4711_assignsubmission_file_/._loss.p4")
+    (ann,) = collect(export, tmp_path / "handed", "2026-11-30 09:59")
+    files = {path.name: path.read_text() for path in (tmp_path / "handed" / "Ann Lee").rglob("*") if path.is_file()}
+    assert set(files) == {"loss.p4", "worker.py"}
+    assert "2026-11-29" not in files["loss.p4"]
+    rows = list(csv.DictReader((tmp_path / "handed.csv").read_text().splitlines()))
+    assert [(row["student"], row["late"]) for row in rows] == [("Ann Lee", "late" if ann.late else "")]
+    assert ann.late == (platform in ("Canvas", "Blackboard"))
+
+
+def test_groups_have_one_folder_and_students_of_one_name_their_own(tmp_path: Path) -> None:
+    names = [f"{name}_assignsubmission_file_/planner.py" for name in ("Red-Ann_1", "Red-Bob_2", "Jo-Ann_3", "Al_4")]
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        for name in (*names, "Al_5_assignsubmission_file_/planner.py"):
+            archive.writestr(name, "of the group" if name.startswith("Red") else name)
+    collect(tmp_path / "export.zip", tmp_path / "handed")
+    assert sorted(each.name for each in (tmp_path / "handed").iterdir()) == ["Al (4)", "Al (5)", "Jo-Ann", "Red"]
+    rows = csv.DictReader((tmp_path / "handed.csv").read_text().splitlines())
+    assert {row["student"]: row["group"] for row in rows if row["group"]} == {"Red-Ann": "Red", "Red-Bob": "Red"}
+
+
+HOSTILE_NAMES = [
+    ".._1_assignsubmission_file_/planner.py",
+    "eve_1_assignsubmission_file_/../../../planner.py",
+    "eve_1_assignsubmission_file_//etc/planner.py",
+    "eve_1_assignsubmission_file_/" + "x" * 5000,
+    "eve_1_assignsubmission_file_/a",
+    "eve_1_assignsubmission_file_/a/b",
+    "eve_1_assignsubmission_file_/\x1b[2J\n.py",
+    "=cmd|x_1_assignsubmission_file_/planner.py",
+    "\udcff_1_assignsubmission_file_/planner.py".encode("utf-8", "replace").decode(),
+    "x" * 3000 + "_1_assignsubmission_file_/planner.py",
+]
+
+
+def test_hostile_names_in_an_export_stay_in_their_folder(tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    export = export_of(tmp_path, *HOSTILE_NAMES, "ann_2_assignsubmission_file_/planner.py")
+    collect(export, inside / "handed")
+    assert sorted(each.name for each in inside.iterdir()) == ["handed", "handed.csv"]
+    assert {each.name for each in tmp_path.iterdir()} == {"inside", "export.zip"}
+    assert (inside / "handed" / "ann" / "planner.py").is_file()
+    cells = [cell for row in csv.reader((inside / "handed.csv").read_text().splitlines()) for cell in row]
+    assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@") or not cell.isprintable()]
+
+
+def test_an_export_that_is_none_is_told(tmp_path: Path) -> None:
+    export = export_of(tmp_path, "planner.py")
+    with pytest.raises(InputError, match="no submissions in it"):
+        collect(export, tmp_path / "handed")
+    with pytest.raises(InputError, match="expected a date and a time"):
+        collect(export, tmp_path / "handed", "tomorrow")
+    with pytest.raises(InputError, match="exists already"):
+        collect(export, tmp_path)
 
 
 def test_the_task_states_the_points_of_the_grader() -> None:

@@ -25,8 +25,9 @@ from inakit.experiments.labs.course.tree_lab import StudentEntries, course_entri
 from inakit.experiments.labs.course.tree_network import TABLES, drawn_plan, run_jobs
 from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.lab import Finding, WrongError
+from inakit.experiments.labs.grading.p4c import read_archive
 from inakit.experiments.labs.grading.submission import Submission
-from inakit.experiments.labs.grading.teacher import program_in, read_archive, texts_in
+from inakit.experiments.labs.grading.teacher import program_in, texts_in
 from inakit.experiments.labs.registry import TEACHER
 from inakit.experiments.labs.sandbox.confinement import landlock_version
 from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed
