@@ -202,6 +202,15 @@ def test_without_p4c_the_json_beside_is_graded(lab: str, tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("no_programs")
+def test_without_p4c_the_skeletons_json_is_not_graded_for_what_the_student_wrote(tmp_path: Path) -> None:
+    write_solution("4-loss", tmp_path, compiled=False)
+    (tmp_path / "loss.json").write_text(next(iter(read_archive(COURSE).values())))
+    found = graded("4-loss", tmp_path, ("plain", "sending"))
+    assert [each.failed for each in found.graded] == [True, False]
+    assert "p4c is not installed" in found.failed
+
+
+@pytest.mark.usefixtures("no_programs")
 @pytest.mark.parametrize(("lab", "item"), [("6-plan", "paths"), ("7-measure", "intervals")])
 def test_labs_without_p4_need_no_p4c(lab: str, item: str, tmp_path: Path) -> None:
     write_solution(lab, tmp_path)
