@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -102,7 +101,7 @@ def test_ina_wins_where_the_quickest_collective_takes_longer() -> None:
     results: dict[str, Result] = {
         name_of({**trial, "seed": 0}): {"measured_s": seconds[name]} for name, trial in shown.items()
     }
-    found = Findings(results, replace(QUICK), 1, losses.draws)
+    found = Findings(results, QUICK, 1)
     assert losses.gain(found, INA, shown).value == pytest.approx(1.25)
 
 
