@@ -53,10 +53,6 @@ POLICIES = {
     "atp": Style(MUSTARD, "^", "--"), "esa": Style(NAVY, "X", "--"),
 }  # fmt: skip
 """The slot policies, and with them the ways of recovery, under which plans of `aro` run."""
-CROWDED = ("atp", "esa")
-"""The policies that are left out with 127 workers, which all repeat the fragments of a collision at once. The queue
-before the PS drops the same of them each time, and the run never ends.
-"""
 STYLES = POLICIES | COLLECTIVE_STYLES
 INA, ROOTED, OLD = "hop-by-hop", "switchml", "shadow-copy"
 """Of these, what stands for INA in all charts: the default, a root in a switch, and recovery by timeouts of workers."""
@@ -90,6 +86,9 @@ def network(fabric: str, workers: int, gradient_bytes: int = LONG_BYTES) -> Tria
 
 def losing(loss: float, burst: float = 1, at: str = EVERYWHERE) -> Trial:
     return {"loss": loss, "burst": burst, "at": at}
+
+
+NO_LOSS = losing(0.0)
 
 
 def line(planner: str, policy: str = "", *, bound: bool = False) -> Trial:
@@ -148,12 +147,17 @@ def lossy_links(prepared: Prepared, at: str) -> list[DirectedLink]:
     return [one, one[::-1]]
 
 
+def is_planned_only(trial: Trial) -> bool:
+    """Whether the planned time of a collective without losses stands for its runs."""
+    return trial["planner"] in COLLECTIVES and int(trial["workers"]) > MOST_RANKS
+
+
 def measure(trial: Trial) -> Result:
     """The time of a plan, planned and measured, and what its run was."""
     problem, policy = problem_of(trial), str(trial["policy"])
     plan = make_plan(problem, str(trial["planner"]), 0)
     prepared = prepare(problem, with_policy(problem, plan, policy) if policy else plan)
-    if prepared.plan.collectives and int(trial["workers"]) > MOST_RANKS:
+    if is_planned_only(trial):
         return {"measured_s": prepared.prediction.communication_time_s, "over_plan": 1.0, "exact": 1, "judged": VALID}
     links = dict.fromkeys(lossy_links(prepared, str(trial["at"])), float(trial["loss"]))
     losses = Losses(links, float(trial["burst"]), bool(trial["bound"]), int(trial["seed"]))
@@ -163,6 +167,8 @@ def measure(trial: Trial) -> Result:
 
 def draws(cell: Trial, seeds: int) -> Sequence[Trial]:
     """A trial for each seed of the losses; one where they hardly matter: none, the bound, or very many workers."""
+    if is_planned_only(cell):
+        cell = {**cell, **NO_LOSS}
     one = not cell["loss"] or cell["bound"] or int(cell["workers"]) > MOST_RANKS
     return by_seed(cell, 1 if one else seeds)
 
@@ -172,7 +178,6 @@ def draws(cell: Trial, seeds: int) -> Sequence[Trial]:
 TIMES = Quantity("over_plan", "time over plan")
 BOUND = " bound"
 """The end of the name of a line's bound."""
-NO_LOSS = losing(0.0)
 SMALL, MEDIUM = network("fat-tree 4", 15), network("fat-tree 8", 127)
 SHORT = {workers: network(f"fat-tree {k}", workers, SHORT_BYTES) for k, workers in ((4, 15), (8, 127), (16, 1023))}
 INA_LINES = {policy: line("aro", policy) for policy in (INA, ROOTED, OLD)}
@@ -302,9 +307,8 @@ def curve_charts(request: Request) -> list[Chart]:
         chart(f"15 workers, loss {WORST:g}", losing(WORST), enumerate(levels, start=1), chosen,
               "levels of switches"),
     ]  # fmt: skip
-    uncrowded = {name: own for name, own in policies.items() if name not in CROWDED}
     large = [
-        over_losses("127 workers, 1 MB", SHORT[127], uncrowded),
+        over_losses("127 workers, 1 MB", SHORT[127], INA_LINES | INA_BOUND),
         *(
             chart(f"1 MB, loss {loss:g}", losing(loss), SHORT.items(), BEST | INA_BOUND, "workers")
             for loss in (MIDDLE, WORST)

@@ -105,6 +105,15 @@ def test_ina_wins_where_the_quickest_collective_takes_longer() -> None:
     assert losses.gain(found, INA, shown).value == pytest.approx(1.25)
 
 
+def test_collectives_of_very_many_workers_are_planned_once() -> None:
+    cells = [cell for cell in losses.cells(losses.duels(Request())) if cell["planner"] in losses.COLLECTIVES]
+    large = [trial for cell in cells if cell["workers"] == 1023 for trial in losses.draws(cell, 3)]
+    assert {name_of(trial) for trial in large} == {
+        name_of({**losses.SHORT[1023], **losses.NO_LOSS, **losses.line(name), "seed": 0}) for name in losses.COLLECTIVES
+    }
+    assert len(losses.draws(next(cell for cell in cells if cell["workers"] == 127), 3)) == 3
+
+
 def test_charts_over_losses_have_a_cell_without_losses_for_each_line() -> None:
     cells = list(losses.cells(losses.duels(QUICK)))
     lines = len(losses.INA_LINES) + len(losses.COLLECTIVES)
