@@ -40,6 +40,12 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     return module
 
 
+@pytest.fixture(autouse=True)
+def _confined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that another test ran in this process with `--unconfined` has allowed it for all of the process."""
+    monkeypatch.delenv("INAKIT_UNCONFINED", raising=False)
+
+
 def missing_for_compiler() -> str | None:
     return None if shutil.which("clang") or shutil.which("cc") else "needs a C compiler"
 
