@@ -83,7 +83,7 @@ class Lively:
 
     def invoke(self, *arguments: str) -> Result:
         """Run a command in this process, which takes less time than a process of its own."""
-        return CliRunner().invoke(app, [*arguments, "--run", self.id])
+        return CliRunner().invoke(app, [*arguments, "--run", self.id], env={"COLUMNS": None})
 
 
 @pytest.fixture(scope="module", params=TARGETS)
