@@ -18,12 +18,12 @@ from inakit.experiments.api.plans import PlannedRun, Planner, all_prepared
 from inakit.experiments.emulate.emulate import Emulation
 from inakit.experiments.emulate.emulate import run as emulated
 from inakit.experiments.report.write import PAGE
+from inakit.experiments.run.console import figure_cell
 from inakit.experiments.run.faults_file import faults_from, load_faults
 from inakit.experiments.run.outcome import planned_figures
 from inakit.planner.core.method import AFTERWARDS
 from inakit.topo.errors import InputError, unknown_name, writing
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.files.quantities import in_words
 
 if TYPE_CHECKING:
     import pandas
@@ -159,8 +159,7 @@ class UnknownResultError(InputError, KeyError):
 
 def word(figures: Mapping[str, Any], name: str) -> str:
     """A figure with the unit that fits it."""
-    (_, unit), value = FIGURES[name], figures.get(name)
-    return "-" if value is None else in_words(value, unit) if unit else f"{value:.2f}"
+    return figure_cell(figures.get(name), FIGURES[name][1])
 
 
 def results_table(results: Iterable[Result], title: str) -> str:

@@ -66,6 +66,7 @@ PLAN, RUN, LOOK, P4, MACHINE, COURSE, HARDWARE = "Plan", "Run", "Look", "P4", "M
 PLANNERS_OPTION = {"--planner": "--planners"}
 POLICIES_OPTION = {"--policy": "--policies"}
 OUTPUT_OPTION = {"--out": "--output"}
+TABLE_OPTION = {"--table": "--output"}
 JSON = "--format json"
 TRAIN_OPTIONS = PLANNERS_OPTION | POLICIES_OPTION | {"--compute-s": "--compute"}
 AGREE_OPTIONS = {"--short": "--quick", "--seconds": "--duration", "--against": "--reference"}
@@ -83,12 +84,12 @@ LABS = Group(
     {
         "list": Command("labs:list_labs", tables=True),
         "export": Command("labs:export"),
-        "class": Command("labs:grade_class", renamed={"--table": "--output", "--jobs": "--processes"}),
+        "class": Command("labs:grade_class", renamed=TABLE_OPTION | {"--jobs": "--processes"}),
         "collect": Command("labs:collect"),
         "bundle": Command("labs:bundle", renamed=OUTPUT_OPTION),
-        "similar": Command("labs:similar", renamed={"--table": "--output"}, tables=True),
+        "similar": Command("labs:similar", renamed=TABLE_OPTION, tables=True),
         "throughput": Command("labs:throughput", renamed={"--rate": "--capacity"}, tables=True),
-        "leaderboard": Command("labs:leaderboard", renamed={"--table": "--output"}, tables=True),
+        "leaderboard": Command("labs:leaderboard", renamed=TABLE_OPTION, tables=True),
         "fabric": Command("labs:fabric"),
         "compile": Command("labs:compile_lab"),
         "mutants": Command("labs:mutants", tables=True),
@@ -150,7 +151,7 @@ COMMANDS: Mapping[str, Command | Group] = {
     "agree": Command(
         "bench:agree",
         MACHINE,
-        {"--short": "--quick", "--seconds": "--duration", "--against": "--reference"},
+        AGREE_OPTIONS,
         tables=True,
     ),
     "labs": LABS,

@@ -64,12 +64,15 @@ def time_option(what: str, *, above_0: bool = False) -> Any:
     """An option of a time: seconds, or a number with a unit such as 250ms."""
 
     def parse(param: typer.CallbackParam, value: str | float | None) -> float | None:
+        if value is None:
+            return None
         try:
-            if value is None or (seconds := lasting(value)) > 0 or not above_0:
-                return None if value is None else seconds
-            raise ValueError(f"expected {DURATION}, above 0")
+            seconds = lasting(value)
+            if above_0 and seconds == 0:
+                raise ValueError(f"expected {DURATION}, above 0")
         except ValueError as error:
             raise InputError(f"{param.opts[0]} {value}: {error}") from None
+        return seconds
 
     return typer.Option(help=what, parser=lambda value: value, callback=parse, metavar="TIME")
 

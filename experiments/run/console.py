@@ -66,6 +66,11 @@ class Amount(str):
         return cell
 
 
+def figure_cell(value: float | None, unit: str) -> str:
+    """The cell of a figure in bit/s, bytes, seconds or, for "", without a unit; a dash if there is none."""
+    return "-" if value is None else Amount(value, unit) if unit else f"{value:.2f}"
+
+
 DIGITS = {"bit/s": 5, "bytes": 4, "s": 4}
 """The significant digits of the smallest value of a column."""
 MOST_DECIMALS = 3

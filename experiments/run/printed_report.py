@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.run.console import NARROW, Amount, Detail, NamedTable, figures, names
+from inakit.experiments.run.console import NARROW, Amount, Detail, NamedTable, figure_cell, figures, names
 from inakit.experiments.run.planning import chip_lines
 from inakit.experiments.run.record import (
     FabricSummary,
@@ -243,8 +243,7 @@ class Column:
 
     def text(self, figures: TotalFigures | None) -> str:
         """The column's figure; a dash if there is none."""
-        value = self.of(figures)
-        return "-" if value is None else Amount(value, self.unit) if self.unit else f"{value:.2f}"
+        return figure_cell(self.of(figures), self.unit)
 
     def difference(self, planned: TotalFigures | None, measured: TotalFigures | None) -> str:
         """The measured minus the planned figure, relative to the planned one; "" unless both exist."""

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from inakit.switch.program.bmv2_json import recorded, sha256
+from inakit.switch.program.bmv2_json import COMPILER, recorded, sha256
 from inakit.topo.c_library import cache_directory
 from inakit.topo.errors import InputError, MachineError, writing
 from inakit.topo.files.reader import write_whole
 
-BINARY, IMAGE = "p4c-bm2-ss", "p4lang/p4c"
+IMAGE = "p4lang/p4c"
 OPTIONS = ("--std", "p4-16")
 IMAGE_RUNNERS = ("docker", "podman")
 ELSEWHERE_S = 60
@@ -45,13 +45,13 @@ class Compiler:
 
 def find_compiler() -> Compiler | None:
     """The first p4c of this machine: installed, as an image, or in the kit's virtual machine while that runs."""
-    if (path := shutil.which(BINARY)) is not None:
+    if (path := shutil.which(COMPILER)) is not None:
         return Compiler("installed", (path,))
     for runner in IMAGE_RUNNERS:
         if shutil.which(runner) is not None and said_by([runner, "image", "inspect", IMAGE]) is not None:
             options = ("--rm", "--network=none", "--memory=1g", "--pids-limit=64", "--cap-drop=ALL")
             return Compiler(runner, (runner, "run", *options))
-    if shutil.which("vagrant") is not None and said_by(["vagrant", "ssh", "-c", f"command -v {BINARY}"]) is not None:
+    if shutil.which("vagrant") is not None and said_by(["vagrant", "ssh", "-c", f"command -v {COMPILER}"]) is not None:
         return Compiler("virtual machine", ("vagrant", "ssh", "-c"))
     return None
 
@@ -61,7 +61,7 @@ def version_of(compiler: Compiler) -> str:
     """What tells one p4c from another: the version that it says, or its image's number."""
     if compiler.kind in IMAGE_RUNNERS:
         return said_by([compiler.kind, "image", "inspect", "--format", "{{.Id}}", IMAGE]) or ""
-    inner = [f"{BINARY} --version"] if compiler.kind == "virtual machine" else ["--version"]
+    inner = [f"{COMPILER} --version"] if compiler.kind == "virtual machine" else ["--version"]
     return said_by([*compiler.command, *inner]) or ""
 
 
@@ -74,16 +74,13 @@ def said_by(command: Sequence[str]) -> str | None:
     return None if done.returncode else done.stdout
 
 
-def needed_compiler(program: str, otherwise: str = "give its compiled JSON") -> Compiler:
-    """The p4c of this machine; `MachineError` says how to get one here, and what can be done `otherwise`."""
-    found = find_compiler()
-    if found is None:
-        ways = "; or ".join(way.short for way in ways_to_p4c())
-        raise MachineError(
-            f"p4c is not installed, and {program} is compiled with it: {ways} (`inakit p4c --install-help` has all "
-            f"commands); or {otherwise}"
-        )
-    return found
+def no_compiler(program: str, otherwise: str) -> MachineError:
+    """Return the error for a program without p4c: how to get one here, and what can be done `otherwise`."""
+    ways = "; or ".join(way.short for way in ways_to_p4c())
+    return MachineError(
+        f"p4c is not installed, and {program} is compiled with it: {ways} (`inakit p4c --install-help` has all "
+        f"commands); or {otherwise}"
+    )
 
 
 # -- getting p4c
@@ -180,7 +177,9 @@ def compiled(program: Path) -> Path:
     if (brought := compiled_before(program)) is not None:
         return brought
     sources = list(with_includes(program))
-    compiler = needed_compiler(str(program))
+    compiler = find_compiler()
+    if compiler is None:
+        raise no_compiler(str(program), "give its compiled JSON")
 
     def make(result: Path) -> None:
         draft = result.with_suffix(f".{program.stem}.draft")
@@ -200,7 +199,7 @@ def run_compiler(compiler: Compiler, program: Path, result: Path, *, alone: bool
         code, _, said = run_elsewhere([*compiler.command, *OPTIONS, "-o", str(result), program.name], folder=folder)
         return code, said
     if compiler.kind in IMAGE_RUNNERS:
-        inner = [IMAGE, BINARY, *OPTIONS, "-o", "/dev/stdout", program.name]
+        inner = [IMAGE, COMPILER, *OPTIONS, "-o", "/dev/stdout", program.name]
         command = [*compiler.command, "-v", f"{folder}:/work:ro", "-w", "/work", *inner]
         code, written, said = run_elsewhere(command)
     elif alone:
@@ -214,7 +213,7 @@ def run_compiler(compiler: Compiler, program: Path, result: Path, *, alone: bool
 
 def run_in_machine(compiler: Compiler, text: str) -> tuple[int, str, str]:
     """Run p4c of the virtual machine on a text; return its exit code, output and messages."""
-    inner = f"cat > /tmp/inakit.p4 && {BINARY} {' '.join(OPTIONS)} -o /dev/stdout /tmp/inakit.p4"
+    inner = f"cat > /tmp/inakit.p4 && {COMPILER} {' '.join(OPTIONS)} -o /dev/stdout /tmp/inakit.p4"
     return run_elsewhere([*compiler.command, inner], text)
 
 

@@ -54,4 +54,5 @@ def install_help() -> str:
     lines = [f"p4c on {name} ({machine}): {found if found else 'not found; any one of these ways is enough'}"]
     for way in ways_to_p4c(name, machine):
         lines += ["", f"{way.heading}:", *(f"    {command}" for command in way.commands)]
-    return "\n".join((*lines, "", "The kit finds each of them by itself: try `inakit p4c p4/ina.p4 --out ina.json`."))
+    lines += ["", "The kit finds each of them by itself: try `inakit p4c p4/ina.p4 --output ina.json`."]
+    return "\n".join(lines)

@@ -17,8 +17,8 @@ from pathlib import Path
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.process import LIBRARIES, EndedError, run_confined
 from inakit.experiments.labs.sandbox.untrusted import lines_printable
+from inakit.switch.program.bmv2_json import COMPILER
 from inakit.switch.program.p4_source import (
-    BINARY,
     IMAGE,
     IMAGE_RUNNERS,
     OPTIONS,
@@ -26,7 +26,7 @@ from inakit.switch.program.p4_source import (
     errors_of,
     find_compiler,
     kept,
-    needed_compiler,
+    no_compiler,
     run_elsewhere,
     run_in_machine,
     version_of,
@@ -39,7 +39,6 @@ COURSE = Path(__file__).parents[3] / "labs"
 KEPT = Compiler("kept in the kit", (f"labs/{ARCHIVE}",))
 MOST_JSON = 16 * MIB
 COMPILE_S = 10
-OTHERWISE = "hand in its JSON"
 ALLOWED = re.compile(r'^\s*#\s*include\s*(<(core|v1model)\.p4>|"(?P<own>[\w.-]+)")\s*(//.*)?$')
 DIRECTIVE = re.compile(r"^\s*(#|%:|\?\?=)\s*(include|import|embed|pragma\s+GCC)")
 
@@ -60,9 +59,10 @@ def compiler_of(main: str, text: str) -> Compiler:
 
     Raises `MachineError`, which says how to get a p4c here.
     """
-    if find_compiler() is None and key_of(text) in read_archive(COURSE):
-        return KEPT
-    return needed_compiler(main, OTHERWISE)
+    found = find_compiler() or (KEPT if key_of(text) in read_archive(COURSE) else None)
+    if found is None:
+        raise no_compiler(main, "hand in its JSON")
+    return found
 
 
 def compile_p4(sources: Mapping[str, str], main: str, compiler: Compiler | None = None) -> str:
@@ -110,7 +110,7 @@ def run_compiler(compiler: Compiler, folder: Path, main: str) -> tuple[int, str]
     if compiler.kind == "installed":
         return run_installed(compiler, folder, main)
     if compiler.kind in IMAGE_RUNNERS:
-        inner = [BINARY, *OPTIONS, "-o", "out.json", main]
+        inner = [COMPILER, *OPTIONS, "-o", "out.json", main]
         command = [*compiler.command, "-v", f"{folder}:/work", "-w", "/work", IMAGE, *inner]
         return run_elsewhere(command)[::2]
     code, written, said = run_in_machine(compiler, (folder / main).read_text())

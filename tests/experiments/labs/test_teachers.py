@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from inakit.experiments.labs.grading import grade as grading
+from inakit.experiments.labs.grading import p4c, submission
 from inakit.experiments.labs.grading.formats import as_classroom, as_gradescope
 from inakit.experiments.labs.grading.grade import Request, grade
 from inakit.experiments.labs.grading.handing_over import collect, similarities, write_bundle
 from inakit.experiments.labs.grading.submission import submissions_in
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
-from inakit.switch.program import p4_source
 from inakit.topo.errors import InputError
 
 SOLUTION = TEACHER / "6-plan" / "solutions" / "planner.py"
@@ -159,7 +159,7 @@ def test_the_task_states_the_points_of_the_grader() -> None:
 def test_without_p4c_the_python_parts_are_graded_and_the_report_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (p4_source, grading):
+    for module in (p4c, submission, grading):
         monkeypatch.setattr(module, "find_compiler", lambda: None)
     for name in ("loss.p4", "worker.py"):
         (tmp_path / name).write_text((TEACHER / "4-loss" / "solutions" / name).read_text())
