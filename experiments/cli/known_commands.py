@@ -84,8 +84,8 @@ LABS = Group(
     {
         "list": Command("labs:list_labs", tables=True),
         "export": Command("labs:export"),
-        "class": Command("labs:grade_class", renamed=TABLE_OPTION | {"--jobs": "--processes"}),
-        "collect": Command("labs:collect"),
+        "class": Command("labs:grade_class", renamed=TABLE_OPTION | {"--jobs": "--processes"}, tables=True),
+        "collect": Command("labs:collect", tables=True),
         "bundle": Command("labs:bundle", renamed=OUTPUT_OPTION),
         "similar": Command("labs:similar", renamed=TABLE_OPTION, tables=True),
         "throughput": Command("labs:throughput", renamed={"--rate": "--capacity"}, tables=True),
@@ -155,7 +155,7 @@ COMMANDS: Mapping[str, Command | Group] = {
         tables=True,
     ),
     "labs": LABS,
-    "grade": Command("labs:grade", COURSE),
+    "grade": Command("labs:grade", COURSE, tables=True),
     "validate": Command("hardware:validate", HARDWARE, tables=True),
     "hardware": HANDOVER,
 }

@@ -23,7 +23,7 @@ from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice
 from inakit.planner.core.method import AFTERWARDS
 from inakit.planner.core.slot_policies import POLICIES
 from inakit.planner.install.ina_program import INA
-from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.errors import InputError, RunError, unknown_name
 from inakit.topo.files.fabric_records import PROFILES
 from inakit.topo.files.quantities import DURATION, lasting
 from inakit.traffic.measure.verdict import VALID
@@ -192,7 +192,7 @@ class PrintOptions:
         with printing(how):
             try:
                 yield
-            except typer.Exit:
+            except (typer.Exit, RunError):
                 how.end()
                 raise
             how.end()

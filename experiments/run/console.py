@@ -240,7 +240,7 @@ class Screen(Console):
     """A console whose tables are never cut, and which prints as the options of its command say."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(**{"emoji": False} | options)
         if not self.is_terminal and "COLUMNS" not in os.environ and "width" not in options:
             self.width = UNLIMITED
 

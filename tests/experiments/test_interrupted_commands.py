@@ -193,7 +193,7 @@ def graded(request: Request, *_: object) -> Grade:
     return Grade(request.lab.name, tuple(Graded(item, item.points) for item in request.lab.items))
 
 
-def class_of(folder: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException) -> tuple[Iterator[str], Path]:
+def class_of(folder: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException) -> tuple[Iterator[object], Path]:
     """The grading of four students, of whom the third's ends so; and its table."""
     for student in ("ann", "bob", "cid", "dan"):
         (folder / "handed" / student).mkdir(parents=True)

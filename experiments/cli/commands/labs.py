@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from inakit.experiments.labs.course.leaderboard import Standing, board_of, ranke
 from inakit.experiments.labs.course.leaderboard import leaderboard as measured
 from inakit.experiments.labs.course.measure_lab import write_own_fabric
 from inakit.experiments.labs.course.pool_lab import Star, curve
-from inakit.experiments.labs.grading.formats import FORMATS, as_gradescope, csv_text
+from inakit.experiments.labs.grading.formats import FORMATS, Cells, as_gradescope, csv_text, lines_of
 from inakit.experiments.labs.grading.grade import ClassRequest, Request, of_student
 from inakit.experiments.labs.grading.grade import grade as graded
 from inakit.experiments.labs.grading.grade import grade_class as graded_class
@@ -53,6 +54,15 @@ def given_seed(file: Path | None) -> str | None:
     """The seed in a file, or in the environment; None if there is none. Raises `InputError`."""
     seed = read_text(file, FileKind("file with a seed", max_bytes=1 << 12)) if file else os.environ.get(SEED, "")
     return seed.strip() or None
+
+
+def show(lines: Iterable[tuple[str, Cells]]) -> None:
+    """Print lines as they come; those with cells are rows of a table, and all others are notes."""
+    for line, cells in lines:
+        if cells:
+            Screen().row(line, cells)
+        else:
+            Screen().print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def list_labs() -> None:
@@ -96,10 +106,11 @@ def grade_class(
         raise InputError(f"a class needs a seed that students do not know: --seed-file FILE, or the variable {SEED}")
     if len(seed) < LEAST_SEED:
         raise InputError(f"a seed of {len(seed)} letters can be guessed: write at least {LEAST_SEED} random ones")
-    for line in graded_class(
-        ClassRequest(find_lab(lab), task_folder(lab), folder, seed, per_student, output, reports, processes or 0)
-    ):
-        print(line, flush=True)
+    show(
+        graded_class(
+            ClassRequest(find_lab(lab), task_folder(lab), folder, seed, per_student, output, reports, processes or 0)
+        )
+    )
 
 
 def collect(
@@ -110,8 +121,9 @@ def collect(
     """Write a folder for each student or group of a platform's zip, and beside it a table of who was late."""
     for each in sorted(collected(export, folder, due), key=lambda each: each.student):
         notes = ", ".join(note for note in (each.group and f"group {each.group}", "late" if each.late else "") if note)
-        print(f"{each.student:24} {each.when}  {notes}".rstrip())
-    print(f"wrote {folder} and {folder.name}.csv")
+        cells = {"student": each.student, "handed_in": each.when, "group": each.group, "late": each.late}
+        Screen().row(f"{each.student:24} {each.when}  {notes}".rstrip(), cells)
+    Screen().print(f"wrote {folder} and {folder.name}.csv", highlight=False, markup=False, soft_wrap=True)
 
 
 def bundle(
@@ -264,15 +276,18 @@ def grade(
     request = Request(find_lab(lab), task_folder(lab), submission, seed, target, student)
     found = grade_of(request, emulate)
     if found.failed:
-        print(FORMATS["text"](found), end="")
+        show(lines_of(found))
         raise RunError(f"{found.failed}: no other file is written, since there are no points to be told")
     wanted = {"json": json, "gradescope": gradescope, "classroom": classroom, "junit": junit}
     for name, path in wanted.items():
         if path is not None and path != STDOUT:
             with writing(path):
                 path.write_text(as_gradescope(found, visibility) if name == "gradescope" else FORMATS[name](found))
-    shown = next((name for name, path in wanted.items() if path == STDOUT), "text")
-    print(FORMATS[shown](found), end="")
+    piped = next((name for name, path in wanted.items() if path == STDOUT), None)
+    if piped is None:
+        show(lines_of(found))
+    else:
+        print(FORMATS[piped](found), end="")
     raise typer.Exit(0 if found.complete else MISSED)
 
 

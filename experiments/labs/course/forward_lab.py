@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from inakit.experiments.labs.grading.bench import Bench
-from inakit.experiments.labs.grading.lab import Item, Lab
+from inakit.experiments.labs.grading.lab import Item, Lab, scored
 from inakit.experiments.labs.grading.packets import ETHERNET, IPV4, RECEIVER, SENDER, checksum, ipv4
 from inakit.switch.entries import Lpm, SwitchEntries, TableEntry
 from inakit.switch.interpret.interpreted_switch import Packets
@@ -225,13 +225,14 @@ LAB = Lab(
     title="A router: the tools",
     hours="3 to 5",
     files=("forward.p4",),
-    items=(
-        Item("parse", "IPv4 and nothing else", 10, "Step 1", check_parse),
-        Item("lpm", "the longest prefix", 25, "Step 2", check_lpm),
-        Item("addresses", "Ethernet addresses", 15, "Step 3", check_addresses),
-        Item("ttl", "time to live", 10, "Step 4", check_ttl),
-        Item("expired", "expired packets", 10, "Step 5", check_expired),
-        Item("checksum", "the checksum", 15, "Step 6", check_checksum),
-        Item("counts", "counting", 15, "Step 7", check_counts),
+    items=scored(
+        "1-forward",
+        Item("parse", "IPv4 and nothing else", "Step 1", check_parse),
+        Item("lpm", "the longest prefix", "Step 2", check_lpm),
+        Item("addresses", "Ethernet addresses", "Step 3", check_addresses),
+        Item("ttl", "time to live", "Step 4", check_ttl),
+        Item("expired", "expired packets", "Step 5", check_expired),
+        Item("checksum", "the checksum", "Step 6", check_checksum),
+        Item("counts", "counting", "Step 7", check_counts),
     ),
 )

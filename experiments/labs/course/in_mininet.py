@@ -267,6 +267,6 @@ def with_emulation(request: Request, graded: Grade, target: str) -> Grade:
         finding = wrong.finding
     except (InakitError, EndedError) as error:
         finding = Finding(str(error))
-    emulated = Graded(Item("emulated", title, 0, "", lambda _: None), 0, finding)
+    emulated = Graded(Item("emulated", title, "", lambda _: None), 0, finding)
     note = "switches in Mininet are not in a sandbox: emulate only programs that you trust"
     return replace(graded, graded=(*graded.graded, emulated), notes=(*graded.notes, note))

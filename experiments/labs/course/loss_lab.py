@@ -22,7 +22,7 @@ from inakit.experiments.labs.course.loss_network import (
     StudentWorker,
 )
 from inakit.experiments.labs.grading.bench import Bench, line_of, trace_of
-from inakit.experiments.labs.grading.lab import Item, Lab, WrongError
+from inakit.experiments.labs.grading.lab import Item, Lab, WrongError, scored
 
 SWITCH, WORKER = "switch", "worker"
 MOST_LINES = 24
@@ -183,15 +183,16 @@ LAB = Lab(
     title="Exactly once, whatever is lost",
     hours="8 to 12",
     files=("loss.p4", "worker.py"),
-    items=(
-        Item("plain", "the switch: rounds and versions", 10, "Step 1", check_plain, SWITCH),
-        Item("again", "the switch: a gradient comes again", 15, "Step 2", check_again, SWITCH),
-        Item("answer", "the switch: a result was lost", 20, "Step 3", check_answer, SWITCH),
-        Item("stale", "the switch: a gradient of a round that is over", 15, "Step 4", check_stale, SWITCH),
-        Item("sending", "the worker: fragments in turn", 10, "Step 5", check_sending, WORKER),
-        Item("patience", "the worker: sending again", 10, "Step 6", check_patience, WORKER),
-        Item("results", "the worker: results that come twice or late", 10, "Step 7", check_results, WORKER),
-        Item("together", "both together", 10, "Step 8", check_together),
+    items=scored(
+        "4-loss",
+        Item("plain", "the switch: rounds and versions", "Step 1", check_plain, SWITCH),
+        Item("again", "the switch: a gradient comes again", "Step 2", check_again, SWITCH),
+        Item("answer", "the switch: a result was lost", "Step 3", check_answer, SWITCH),
+        Item("stale", "the switch: a gradient of a round that is over", "Step 4", check_stale, SWITCH),
+        Item("sending", "the worker: fragments in turn", "Step 5", check_sending, WORKER),
+        Item("patience", "the worker: sending again", "Step 6", check_patience, WORKER),
+        Item("results", "the worker: results that come twice or late", "Step 7", check_results, WORKER),
+        Item("together", "both together", "Step 8", check_together),
     ),
     sandbox_only="explores states, which only the sandboxed switch can",
 )

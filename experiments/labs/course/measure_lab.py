@@ -24,7 +24,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from inakit.experiments.labs.grading.bench import Bench
-from inakit.experiments.labs.grading.lab import Item, Lab, WrongError
+from inakit.experiments.labs.grading.lab import Item, Lab, WrongError, scored
 from inakit.experiments.labs.grading.submission import Submission
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.process import ROOT, Sandboxed, python_paths
@@ -485,15 +485,16 @@ LAB = Lab(
     title="A study: does INA pay here?",
     hours="5 to 8",
     files=FILES,
-    items=(
-        Item("own", "a study of your own fabric", 10, "Step 1", check_own),
-        Item("design", "both methods, sizes, seeds", 15, "Step 2", check_design),
-        Item("table", "all runs in the table", 10, "Step 3", check_table),
-        Item("again", "runs that are run again give the same", 20, "Step 3", check_again),
-        Item("intervals", "means and 95 % intervals", 15, "Step 4", check_intervals),
-        Item("crossover", "where the ring becomes quicker", 15, "Step 5", check_crossover),
-        Item("speedup", "how much quicker INA is", 10, "Step 6", check_speedup),
-        Item("report", "the parts of the report", 5, "Step 7", check_report),
+    items=scored(
+        "7-measure",
+        Item("own", "a study of your own fabric", "Step 1", check_own),
+        Item("design", "both methods, sizes, seeds", "Step 2", check_design),
+        Item("table", "all runs in the table", "Step 3", check_table),
+        Item("again", "runs that are run again give the same", "Step 3", check_again),
+        Item("intervals", "means and 95 % intervals", "Step 4", check_intervals),
+        Item("crossover", "where the ring becomes quicker", "Step 5", check_crossover),
+        Item("speedup", "how much quicker INA is", "Step 6", check_speedup),
+        Item("report", "the parts of the report", "Step 7", check_report),
     ),
     sandbox_only="has no P4; leave the option out",
     begin=begin,

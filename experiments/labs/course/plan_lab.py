@@ -17,7 +17,7 @@ from inakit.experiments.labs.course import plan_networks, plan_rules
 from inakit.experiments.labs.course.plan_networks import fabric_given, jobs_given, optimum_bps
 from inakit.experiments.labs.course.plan_rules import StudentPlan, plan_of
 from inakit.experiments.labs.grading.bench import Bench
-from inakit.experiments.labs.grading.lab import Item, Lab, WrongError
+from inakit.experiments.labs.grading.lab import Item, Lab, WrongError, scored
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed
 from inakit.planner.core.problem import Problem
@@ -204,15 +204,16 @@ LAB = Lab(
     title="A planner for unseen fabrics",
     hours="8 to 12",
     files=(FILE,),
-    items=(
-        Item("paths", "paths that exist, up and then down", 15, "Step 1", check_paths),
-        Item("rates", "rates that links carry, and use", 20, "Step 2", check_rates),
-        Item("sums", "sums wherever flows meet", 10, "Step 3", check_sums),
-        Item("where", "sums at INA switches only", 10, "Step 4", check_where),
-        Item("pipelines", "sums within a pipeline", 10, "Step 5", check_pipelines),
-        Item("slots", "slots of several jobs", 10, "Step 6", check_slots),
-        Item("near", "how near to the proven optimum", 20, "Step 7", check_near),
-        Item("same", "the same plan twice", 5, "Step 8", check_same),
+    items=scored(
+        "6-plan",
+        Item("paths", "paths that exist, up and then down", "Step 1", check_paths),
+        Item("rates", "rates that links carry, and use", "Step 2", check_rates),
+        Item("sums", "sums wherever flows meet", "Step 3", check_sums),
+        Item("where", "sums at INA switches only", "Step 4", check_where),
+        Item("pipelines", "sums within a pipeline", "Step 5", check_pipelines),
+        Item("slots", "slots of several jobs", "Step 6", check_slots),
+        Item("near", "how near to the proven optimum", "Step 7", check_near),
+        Item("same", "the same plan twice", "Step 8", check_same),
     ),
     sandbox_only="has no P4; leave the option out",
 )

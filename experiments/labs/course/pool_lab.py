@@ -35,9 +35,10 @@ from inakit.experiments.labs.course.aggregation import (
 )
 from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.graded_switch import SentSwitch
-from inakit.experiments.labs.grading.lab import Item, Lab, WrongError
+from inakit.experiments.labs.grading.lab import Item, Lab, WrongError, scored
 from inakit.experiments.labs.grading.packets import GRADIENT, RESULT, VALUES, Agg, Values, agg_in, ipv4, summed
 from inakit.experiments.labs.grading.submission import read_submission
+from inakit.experiments.labs.sandbox.process import EndedError
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch, switch_limits
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.interpret.interpreted_switch import Packets
@@ -170,14 +171,20 @@ BAR = 40
 
 
 def curve(path: Path, star: Star, slots: Sequence[int]) -> Iterator[tuple[int, float, str]]:
-    """Measure the program in a file with each of these pool sizes; yield each with its rate in bit/s, and a bar."""
+    """Measure the program in a file with each of these pool sizes; yield each with its rate in bit/s, and a bar.
+
+    The program has its time for each size anew. Raises `RunError` if it needs more, or ends.
+    """
     texts = read_submission(path).texts
     if path.name not in texts or path.suffix != ".json":
         raise InputError(f"{path}: expected a compiled program, such as pool.json (`inakit p4c pool.p4` writes it)")
-    with closing(SandboxedSwitch(texts[path.name], path.stem)) as switch:
-        for each in slots:
-            rate_bps = throughput(switch, star, each)
-            yield each, rate_bps, "#" * round(BAR * rate_bps / star.rate_bps)
+    for each in slots:
+        with closing(SandboxedSwitch(texts[path.name], path.stem)) as switch:
+            try:
+                rate_bps = throughput(switch, star, each)
+            except EndedError as error:
+                raise RunError(f"{path} with {each} slots: {error}") from None
+        yield each, rate_bps, "#" * round(BAR * rate_bps / star.rate_bps)
 
 
 # -- the program
@@ -500,15 +507,16 @@ LAB = Lab(
     title="A pool of slots, and its throughput",
     hours="6 to 8",
     files=("pool.p4", FILE),
-    items=(
-        Item("admission", "who may send what", 10, "Step 1", check_admission, PROGRAM),
-        Item("sum", "the sum of one slot", 10, "Step 1", check_sum, PROGRAM),
-        Item("pool", "all slots at once", 10, "Step 2", partial(check_slots, slots=SLOTS, rounds_of_each=2), PROGRAM),
-        Item("versions", "two versions, round after round", 15, "Step 3", check_versions, PROGRAM),
-        Item("again", "a gradient comes again before the sum is complete", 10, "Step 4", check_again, PROGRAM),
-        Item("shadow", "a gradient comes again when the sum is complete", 15, "Step 5", check_shadow, PROGRAM),
-        Item("measured", "throughput over the pool's size", 10, "Step 6", check_measured, ANSWERS),
-        Item("explained", "round trip and bandwidth-delay product", 10, "Step 7", check_explained, ANSWERS),
-        Item("predicted", "other networks", 10, "Step 8", check_predicted, ANSWERS),
+    items=scored(
+        "3-pool",
+        Item("admission", "who may send what", "Step 1", check_admission, PROGRAM),
+        Item("sum", "the sum of one slot", "Step 1", check_sum, PROGRAM),
+        Item("pool", "all slots at once", "Step 2", partial(check_slots, slots=SLOTS, rounds_of_each=2), PROGRAM),
+        Item("versions", "two versions, round after round", "Step 3", check_versions, PROGRAM),
+        Item("again", "a gradient comes again before the sum is complete", "Step 4", check_again, PROGRAM),
+        Item("shadow", "a gradient comes again when the sum is complete", "Step 5", check_shadow, PROGRAM),
+        Item("measured", "throughput over the pool's size", "Step 6", check_measured, ANSWERS),
+        Item("explained", "round trip and bandwidth-delay product", "Step 7", check_explained, ANSWERS),
+        Item("predicted", "other networks", "Step 8", check_predicted, ANSWERS),
     ),
 )

@@ -19,7 +19,7 @@ from inakit.experiments.labs.course.aggregation import (
     total,
 )
 from inakit.experiments.labs.grading.bench import Bench
-from inakit.experiments.labs.grading.lab import Item, Lab
+from inakit.experiments.labs.grading.lab import Item, Lab, scored
 from inakit.experiments.labs.grading.packets import RESULT, Agg, Values, agg_in, ipv4
 from inakit.switch.entries import Lpm, SwitchEntries, TableEntry
 
@@ -140,14 +140,15 @@ LAB = Lab(
     title="One switch sums",
     hours="4 to 6",
     files=("sum.p4",),
-    items=(
-        Item("other", "other traffic", 10, "Step 1", check_other),
-        Item("admission", "who may send what", 15, "Step 2", check_admission),
-        Item("sum", "the sum", 20, "Step 3", check_sum),
-        Item("wait", "nothing before the last worker", 10, "Step 4", check_wait),
-        Item("everyone", "the result for everyone", 10, "Step 5", check_everyone),
-        Item("once", "each worker once", 15, "Step 6", check_once),
-        Item("slots", "slots", 10, "Step 7", partial(check_slots, slots=SLOTS, rounds_of_each=1)),
-        Item("rounds", "round after round", 10, "Step 8", check_rounds),
+    items=scored(
+        "2-sum",
+        Item("other", "other traffic", "Step 1", check_other),
+        Item("admission", "who may send what", "Step 2", check_admission),
+        Item("sum", "the sum", "Step 3", check_sum),
+        Item("wait", "nothing before the last worker", "Step 4", check_wait),
+        Item("everyone", "the result for everyone", "Step 5", check_everyone),
+        Item("once", "each worker once", "Step 6", check_once),
+        Item("slots", "slots", "Step 7", partial(check_slots, slots=SLOTS, rounds_of_each=1)),
+        Item("rounds", "round after round", "Step 8", check_rounds),
     ),
 )

@@ -30,7 +30,7 @@ from inakit.experiments.labs.course.tree_network import (
     short,
 )
 from inakit.experiments.labs.grading.bench import Bench
-from inakit.experiments.labs.grading.lab import Item, Lab, WrongError
+from inakit.experiments.labs.grading.lab import Item, Lab, WrongError, scored
 from inakit.experiments.labs.grading.packets import GRADIENT, RESULT, Agg
 from inakit.experiments.labs.sandbox.process import Sandboxed
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
@@ -305,21 +305,22 @@ LAB = Lab(
     title="Trees, jobs and pipelines",
     hours="8 to 12",
     files=("tree.p4", FILE),
-    items=(
-        Item("admission", "the switch: what the plan admits", 5, "Step 1", tree_network.check_admission, PROGRAM),
-        Item("sum", "the switch: the sum of the children", 10, "Step 1", tree_network.check_sum, PROGRAM),
-        Item("pass", "the switch: what is summed elsewhere", 5, "Step 2", tree_network.check_pass, PROGRAM),
-        Item("root", "the switch: the root of a tree", 5, "Step 2", tree_network.check_root, PROGRAM),
-        Item("rounds", "the switch: round after round", 5, "Step 3", tree_network.check_rounds, PROGRAM),
-        Item("jobs", "the switch: several jobs", 10, "Step 3", tree_network.check_jobs, PROGRAM),
-        Item("pipelines", "the switch: two pipelines", 5, "Step 4", tree_network.check_pipelines, PROGRAM),
-        Item("ports", "entries: pipelines of ports", 5, "Step 5", partial(check_table, PIPELINE_OF), ENTRIES),
-        Item("ways", "entries: ways to the root", 10, "Step 6", partial(check_table, UP), ENTRIES),
-        Item("results", "entries: results for all workers", 10, "Step 7", partial(check_table, DOWN), ENTRIES),
-        Item("admitted", "entries: all that the plan admits", 5, "Step 8", partial(check_table, ADMITTED), ENTRIES),
-        Item("isolation", "entries: nothing else is admitted", 5, "Step 8", check_isolation, ENTRIES),
-        Item("children", "entries: aggregators and their slots", 10, "Step 9", check_children, ENTRIES),
-        Item("together", "your entries on your program", 10, "Step 10", check_both),
+    items=scored(
+        "5-tree",
+        Item("admission", "the switch: what the plan admits", "Step 1", tree_network.check_admission, PROGRAM),
+        Item("sum", "the switch: the sum of the children", "Step 1", tree_network.check_sum, PROGRAM),
+        Item("pass", "the switch: what is summed elsewhere", "Step 2", tree_network.check_pass, PROGRAM),
+        Item("root", "the switch: the root of a tree", "Step 2", tree_network.check_root, PROGRAM),
+        Item("rounds", "the switch: round after round", "Step 3", tree_network.check_rounds, PROGRAM),
+        Item("jobs", "the switch: several jobs", "Step 3", tree_network.check_jobs, PROGRAM),
+        Item("pipelines", "the switch: two pipelines", "Step 4", tree_network.check_pipelines, PROGRAM),
+        Item("ports", "entries: pipelines of ports", "Step 5", partial(check_table, PIPELINE_OF), ENTRIES),
+        Item("ways", "entries: ways to the root", "Step 6", partial(check_table, UP), ENTRIES),
+        Item("results", "entries: results for all workers", "Step 7", partial(check_table, DOWN), ENTRIES),
+        Item("admitted", "entries: all that the plan admits", "Step 8", partial(check_table, ADMITTED), ENTRIES),
+        Item("isolation", "entries: nothing else is admitted", "Step 8", check_isolation, ENTRIES),
+        Item("children", "entries: aggregators and their slots", "Step 9", check_children, ENTRIES),
+        Item("together", "your entries on your program", "Step 10", check_both),
     ),
     sandbox_only="runs a network of switches, which only the sandbox has",
 )

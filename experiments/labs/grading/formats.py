@@ -21,7 +21,7 @@ FORMULA = re.compile("(^|(?<=[;|\n]))(?=[=+@\uff1d\uff0b\uff0d\uff20-])")
 
 def text_of(grade: Grade) -> str:
     """The whole grade as text."""
-    return without_commands("\n".join(lines_of(grade))) + "\n"
+    return "".join(f"{line}\n" for line, _ in lines_of(grade))
 
 
 def without_commands(text: str) -> str:
@@ -29,22 +29,36 @@ def without_commands(text: str) -> str:
     return re.sub(r"^([ \t]*)(?=::|##\[)", r"\1\\", text, flags=re.M)
 
 
-def lines_of(grade: Grade) -> Iterator[str]:
-    """The whole grade, line by line."""
+Cells = dict[str, object]
+"""A row of a table, by column."""
+
+
+def lines_of(grade: Grade) -> Iterator[tuple[str, Cells]]:
+    """The whole grade, line by line, with the cells of each item's row in a table."""
     points = "the grader failed" if grade.failed else f"{grade.points:g} of {grade.most} points"
-    yield f"lab {grade.lab}: {points}"
-    yield from (f"note: {note}" for note in grade.notes)
-    yield ""
+    yield f"lab {grade.lab}: {points}", {}
+    yield from ((without_commands(f"note: {note}"), {}) for note in grade.notes)
+    yield "", {}
     if grade.problem:
-        yield indented(f"nothing could be graded: {grade.problem}")
+        whole = {"item": "all", "points": 0, "most": grade.most, "title": "", "cause": grade.problem}
+        yield without_commands(indented(f"nothing could be graded: {grade.problem}")), whole
         return
     width = max(len(graded.item.name) for graded in grade.graded)
     for graded in grade.graded:
         points = "?" if graded.failed else f"{graded.points:g}"
-        yield f"  {graded.item.name:{width}}  {points:>4} of {graded.item.points:2}  {graded.item.title}"
+        yield (
+            f"  {graded.item.name:{width}}  {points:>4} of {graded.item.points:2}  {graded.item.title}",
+            {
+                "item": graded.item.name,
+                "points": None if graded.failed else graded.points,
+                "most": graded.item.points,
+                "title": graded.item.title,
+                "cause": graded.finding.cause if graded.finding else "",
+            },
+        )
     for items, finding in told_once(grade):
-        yield ""
-        yield from finding_lines(items, finding)
+        yield "", {}
+        yield from ((without_commands(line), {}) for line in finding_lines(items, finding))
 
 
 def told_once(grade: Grade) -> Iterator[tuple[list[Graded], Finding]]:

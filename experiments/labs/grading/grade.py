@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from inakit.experiments.labs.grading.bench import Bench
-from inakit.experiments.labs.grading.formats import FORMATS, README, csv_text, without_commands
+from inakit.experiments.labs.grading.formats import FORMATS, README, Cells, csv_text, without_commands
 from inakit.experiments.labs.grading.graded_switch import SANDBOX
 from inakit.experiments.labs.grading.lab import Finding, Grade, Graded, Item, Lab, WrongError
 from inakit.experiments.labs.grading.submission import read_submission, submissions_in
@@ -238,9 +238,19 @@ class ClassTable:
     @property
     def text(self) -> str:
         """The table as CSV, sorted by name: points of each item, their sum, and why a submission was not graded."""
-        head = ["student", *(item.name for item in self.request.lab.items), "points", "problem"]
         rows = ([student, *self.rows[student].cells] for student in self.students if student in self.rows)
-        return csv_text([head, *rows])
+        return csv_text([self.head, *rows])
+
+    @property
+    def head(self) -> list[str]:
+        """The names of the columns."""
+        return ["student", *(item.name for item in self.request.lab.items), "points", "problem"]
+
+    def told(self, student: str) -> tuple[str, Cells]:
+        """A student's line for the terminal, and the cells of the table, points as numbers."""
+        *points, problem = self.rows[student].cells
+        cells = [student, *(float(each) if each else None for each in points), problem]
+        return without_commands(f"{student:24} {self.rows[student].line}"), dict(zip(self.head, cells, strict=True))
 
 
 @dataclass(frozen=True)
@@ -261,8 +271,8 @@ class Row:
         return cls([*points, total, problem], told, bool(found.failed))
 
 
-def grade_class(request: ClassRequest) -> Iterator[str]:
-    """Grade all submissions and write the table: one line for each student, sorted by name.
+def grade_class(request: ClassRequest) -> Iterator[tuple[str, Cells]]:
+    """Grade all submissions and write the table: yield a line with its cells for each student, sorted by name.
 
     Each submission is graded by a process of its own. Raises `RunError` at the end if the grader failed for some
     students, which also happens on a machine that cannot grade.
@@ -292,14 +302,14 @@ def grade_class(request: ClassRequest) -> Iterator[str]:
                     found, student = done.result(), asked[done]
                     write_reports(request.reports, student, found)
                     table.add(student, keys[student], Row.of(found))
-                while told < len(table.students) and (row := table.rows.get(table.students[told])) is not None:
-                    yield without_commands(f"{table.students[told]:24} {row.line}")
+                while told < len(table.students) and table.students[told] in table.rows:
+                    yield table.told(table.students[told])
                     told += 1
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in running:
                 process.kill()
-    yield f"wrote {request.table}"
+    yield f"wrote {request.table}", {}
     if failed := table.failed:
         why = table.rows[failed[0]].cells[-1]
         raise RunError(f"the grader failed for {len(failed)} of {len(submissions)}, the first '{failed[0]}': {why}")

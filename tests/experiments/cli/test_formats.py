@@ -70,7 +70,7 @@ def test_all_that_print_tables_are_tried() -> None:
     """Of what is left, a run takes long or needs a network or a folder of submissions."""
     left = {
         "train", "study show", "dump", "calibrate", "bench", "agree", "validate", "switch replay", "labs similar",
-        "labs throughput", "labs leaderboard", "labs mutants",
+        "labs throughput", "labs leaderboard", "labs mutants", "labs class", "labs collect", "grade",
     }  # fmt: skip
     having = {name for name, command in ALL.items() if command.row.tables or command.row.details}
     assert having == left | {

@@ -6,6 +6,7 @@ It is graded on this kernel, on a simulated one without Landlock's scopes (6.1, 
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -192,7 +193,7 @@ from inakit.experiments.labs.registry import COURSE, LABS
 lab, folder, table, reports, *tried = sys.argv[1:]
 lab = replace(LABS[lab], items=tuple(each for each in LABS[lab].items if each.name in tried))
 request = ClassRequest(lab, COURSE / lab.name, Path(folder), "autumn", True, Path(table), Path(reports), 2)
-for line in grade_class(request): print(line)
+for line, _ in grade_class(request): print(line)
 """
 
 
@@ -260,7 +261,7 @@ def no_solution(_: object) -> None:
     raise SolverError("HiGHS stopped with 'Not Set'")
 
 
-def fault(_: object) -> None:
+def fault(*_: object) -> None:
     raise KeyError("a fault of ours")
 
 
@@ -305,14 +306,14 @@ def test_a_class_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: p
         write(tmp_path / "handed" / name, HONEST)
     request = request_of(tmp_path, LABS["6-plan"])
     lines = grade_class(request)
-    assert next(lines).startswith("ann")
+    assert next(lines)[0].startswith("ann")
     assert len(request.table.read_text().splitlines()) >= 2
     lines.close()  # type: ignore[attr-defined]
     begun = list(GRADED)
     so_far = tmp_path / "t.csv.so-far"
     so_far.write_text(so_far.read_text() + '{"cut off')
     (tmp_path / "handed" / "ann" / "planner.py").write_text(HONEST + "# handed in again\n")
-    assert [line.split()[0] for line in grade_class(request)] == ["ann", "bob", "cid", "wrote"]
+    assert [line.split()[0] for line, _ in grade_class(request)] == ["ann", "bob", "cid", "wrote"]
     assert "ann" in GRADED[len(begun) :]
     assert len(request.table.read_text().splitlines()) == 4
     assert not so_far.exists()
@@ -414,7 +415,7 @@ def test_folders_nested_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         here = below
     os.close(here)
     lines = list(grade_class(request_of(tmp_path, LABS["6-plan"])))
-    assert [line.split()[0] for line in lines] == ["ann", "eve", "wrote"]
+    assert [line.split()[0] for line, _ in lines] == ["ann", "eve", "wrote"]
     subprocess.run(["rm", "-r", tmp_path / "handed" / "eve"], check=True)
 
 
@@ -574,4 +575,47 @@ class Answered:
 def test_a_student_named_as_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inakit.experiments.labs.grading.grade.grade_apart", full_points)
     write(tmp_path / "handed" / "::error::x", HONEST)
-    assert not next(grade_class(request_of(tmp_path, LABS["6-plan"]))).startswith("::")
+    assert not next(grade_class(request_of(tmp_path, LABS["6-plan"])))[0].startswith("::")
+
+
+@needs_landlock
+def test_grades_and_classes_are_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INAKIT_SEED", "a seed that nobody guesses")
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "handed" / "ann :smile: [b]", HONEST)
+    (tmp_path / "handed" / "bob").mkdir()
+
+    def tables(*arguments: str) -> tuple[int, list[dict[str, Any]], list[dict[str, str]]]:
+        ran, again = (CliRunner().invoke(app, [*arguments, "--format", form]) for form in ("json", "csv"))
+        (table,) = json.loads(ran.stdout)["tables"]
+        return ran.exit_code, table["rows"], list(csv.DictReader(again.stdout.splitlines()))
+
+    items = LABS["6-plan"].items
+    code, rows, lines = tables("grade", "6-plan", "handed/ann :smile: [b]")
+    assert code == 0
+    assert [(row["item"], row["most"]) for row in rows] == [(item.name, item.points) for item in items]
+    assert [row["points"] for row in rows] == [float(line["points"]) for line in lines]
+    assert [bool(row["cause"]) for row in rows] == [row["points"] < row["most"] for row in rows]
+    total = sum(row["points"] for row in rows)
+    code, rows, _ = tables("grade", "6-plan", "handed/bob")
+    assert (code, [(row["points"], row["most"]) for row in rows]) == (1, [(0, 100)])
+    assert "the submission is empty" in rows[0]["cause"]
+    code, rows, lines = tables("labs", "class", "6-plan", "handed")
+    assert code == 0
+    assert [(row["student"], row["points"]) for row in rows] == [("ann :smile: [b]", total), ("bob", 0)]
+    assert [line["student"] for line in lines] == ["ann :smile: [b]", "bob"]
+    (tmp_path / "grades.csv").unlink()
+    assert "ann :smile: [b] " in CliRunner().invoke(app, ["labs", "class", "6-plan", "handed"]).stdout
+    kept = CliRunner().invoke(app, ["grade", "6-plan", "handed/bob", "--quiet"]).stdout
+    assert "lab 6-plan" not in kept
+    assert "nothing could be graded" in kept
+
+
+def test_a_class_that_the_grader_failed_has_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INAKIT_SEED", "a seed that nobody guesses")
+    monkeypatch.setattr("inakit.experiments.labs.grading.grade.grade_apart", fault)
+    write(tmp_path / "ann", HONEST)
+    table = ["--output", str(tmp_path / "t.csv"), "--format", "json"]
+    ran = CliRunner().invoke(app, ["labs", "class", "6-plan", str(tmp_path), *table])
+    assert isinstance(ran.exception, RunError)
+    assert [row["points"] for row in json.loads(ran.stdout)["tables"][0]["rows"]] == [None]

@@ -20,6 +20,8 @@ from tiers import long_unless
 from typer.testing import CliRunner
 
 from inakit.experiments.cli.app import app
+from inakit.experiments.labs.course import pool_lab
+from inakit.experiments.labs.course.pool_lab import Star
 from inakit.experiments.labs.grading.bench import excerpt, in_order
 from inakit.experiments.labs.grading.formats import FORMATS, text_of
 from inakit.experiments.labs.grading.grade import ClassRequest, Request, grade, grade_class, task_lines
@@ -35,9 +37,10 @@ from inakit.experiments.labs.grading.teacher import (
     try_mutant,
 )
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER, export_labs
+from inakit.experiments.labs.sandbox.process import EndedError
 from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.testing.ptf_platform import PtfOptions, run_ptf
-from inakit.topo.errors import InputError, OutputError
+from inakit.topo.errors import InputError, OutputError, RunError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 MUTANTS = {(lab, mutant.name): mutant for lab in LABS for mutant in read_mutants(TEACHER / lab)}
@@ -242,6 +245,26 @@ def test_visible_tests_pass_with_the_solution_and_fail_with_a_mutant(
         assert subprocess.run(command, cwd=course, check=False, capture_output=True).returncode == code
 
 
+# -- throughput
+
+
+def test_each_size_of_a_pool_has_its_own_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "pool.json"
+    program.write_text(program_in(archive("3-pool"), solution("3-pool")["pool.p4"], "pool.p4"))
+    switches = []
+
+    def measured(switch: Any, star: Star, slots: int) -> float:
+        switches.append(switch)
+        if slots == 3:
+            raise EndedError("it took longer")
+        return star.rate_bps
+
+    monkeypatch.setattr(pool_lab, "throughput", measured)
+    with pytest.raises(RunError, match=r"pool.json with 3 slots: it took longer"):
+        list(pool_lab.curve(program, Star(), (1, 2, 3)))
+    assert len(set(map(id, switches))) == 3
+
+
 # -- PTF
 
 
@@ -270,7 +293,7 @@ def test_a_class_is_graded_into_one_table_the_same_twice(tmp_path: Path) -> None
         table, reports = tmp_path / f"grades{jobs}.csv", tmp_path / f"reports{jobs}"
         request = ClassRequest(LABS["2-sum"], COURSE / "2-sum", handed, "s", True, table, reports, jobs)
         lines = list(grade_class(request))
-        assert [line.split()[:2] for line in lines[:2]] == [["ann", "100"], ["bob", "80"]]
+        assert [line.split()[:2] for line, _ in lines[:2]] == [["ann", "100"], ["bob", "80"]]
         tables.append((table.read_text(), (reports / "bob.txt").read_text()))
     assert tables[0] == tables[1]
     assert "the submission is empty" in tables[0][0]
