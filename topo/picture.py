@@ -430,7 +430,7 @@ def job_names(numbers: Sequence[int]) -> str:
     return f"job {','.join(map(str, numbers))}" if numbers else ""
 
 
-MOST_HOSTS, MOST_ABREAST, MOST_ABREAST_UNUSED = 64, 24, 48
+MOST_HOSTS, MOST_ABREAST, MOST_ABREAST_UNUSED = 32, 24, 48
 """The most hosts, and the most switches of a tier with and without trees, that are drawn one by one."""
 SAME = 1e-3
 """The relative difference below which the loads of links in one line are told as one."""

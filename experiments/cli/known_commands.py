@@ -118,14 +118,14 @@ HANDOVER = Group(
         "fit": Command("hardware:fit", tables=True),
         "record": Command("hardware:record"),
         "export": Command("hardware:export"),
-        "diff": Command("hardware:diff"),
+        "diff": Command("hardware:diff", tables=True),
     },
 )
 
 COMMANDS: Mapping[str, Command | Group] = {
     "plan": Command("planning:plan", PLAN, PLANNERS_OPTION, details=True),
     "planners": PLANNERS,
-    "check": Command("planning:check", PLAN),
+    "check": Command("planning:check", PLAN, tables=True),
     "jobs": Command("planning:jobs", PLAN),
     "place": Command("place:place", PLAN, {"--by": "--placements"}, tables=True),
     "schedule": Command(

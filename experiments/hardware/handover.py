@@ -15,9 +15,8 @@ from shutil import copyfile
 from typing import Literal
 from urllib.parse import quote
 
-from rich.console import Console
-
 from inakit.experiments.inspect.dump import call, copies, key_texts, short
+from inakit.experiments.run.console import Screen
 from inakit.planner.core.files import FILE, to_json
 from inakit.planner.core.plan import ROOT_LABEL, Plan, fragment_ranges
 from inakit.planner.core.problem import Problem
@@ -351,16 +350,20 @@ def compare(
     return found
 
 
-def print_differences(console: Console, program: Path, found: Mapping[str, list[Difference]]) -> None:
-    """Print a line for every switch, and one for each of its differences."""
+def print_differences(screen: Screen, program: Path, found: Mapping[str, list[Difference]]) -> None:
+    """Print a line for every switch, and one for each of its differences; JSON and CSV have all of them."""
     compiled = read_program(program)
     for name, listed in found.items():
-        told = "as planned" if not listed else f"{len(listed)} difference{'s' * (len(listed) > 1)}"
-        console.print(f"{name}: {told}", style="red" if listed else "green", highlight=False, markup=False)
-        lines = [f"{each.kind}: {words(compiled, each)}" for each in listed[:SHOWN]]
-        lines += [f"and {len(listed) - SHOWN} more"] if len(listed) > SHOWN else []
-        for line in lines:
-            console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+        if not listed:
+            screen.row(f"{name}: as planned", {"switch": name, "kind": "as planned", "difference": ""})
+        for number, each in enumerate(listed):
+            told = words(compiled, each)
+            line = f"  {each.kind}: {told}" if number < SHOWN else ""
+            if number == 0:
+                line = f"{name}: {len(listed)} difference{'s' * (len(listed) > 1)}\n{line}"
+            elif number == SHOWN:
+                line = f"  and {len(listed) - SHOWN} more"
+            screen.row(line, {"switch": name, "kind": each.kind, "difference": told})
 
 
 def words(program: Program, difference: Difference) -> str:

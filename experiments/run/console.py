@@ -266,10 +266,14 @@ class Screen(Console):
             super().print(table, **options)
 
     def row(self, line: str, cells: Mapping[str, Any], title: str = "") -> None:
-        """Print a row of a table that is shown as lines, at once or, in another format, with the table."""
+        """Print a row of a table that is shown as lines, at once or, in another format, with the table.
+
+        A row without a line is in the other formats alone.
+        """
         how = PRINTING[-1]
         if how.format == FORMATS[0]:
-            super().print(line, highlight=False, markup=False, soft_wrap=True)
+            if line:
+                super().print(line, highlight=False, markup=False, soft_wrap=True)
             return
         if not how.tables or how.tables[-1]["title"] != title:
             how.tables.append({"title": title, "caption": "", "rows": []})

@@ -105,7 +105,7 @@ def check(plan: PlanFile, fabric: FabricFile = None, jobs: JobsFile = None) -> N
     """Check a plan against a fabric and jobs: every rule, with code that no planner shares."""
     file = plan / "plan.json" if plan.is_dir() else plan
     check_files(file, fabric or file.with_name("fabric.yml"), jobs or file.with_name("jobs.yml"))
-    Screen().print(f"{plan}: valid", style="green", highlight=False, soft_wrap=True)
+    Screen().row(f"{plan}: valid", {"plan": str(plan), "verdict": "valid"})
 
 
 DrawnPlanner = Annotated[

@@ -29,6 +29,7 @@ TABLES = {
     "place": "place --queue queue.yml",
     "exactness": "exactness --levels 1 --policies atp --conditions CONDITION --fragments 8",
     "hardware fit": "hardware fit planned --chip tofino1",
+    "check": "check planned",
     "design": "design --workers 3 --aggregators 2 --common 2 --ports 4",
 }
 QUEUE = """version: 1
@@ -70,7 +71,7 @@ def test_all_that_print_tables_are_tried() -> None:
     """Of what is left, a run takes long or needs a network or a folder of submissions."""
     left = {
         "train", "study show", "dump", "calibrate", "bench", "agree", "validate", "switch replay", "labs similar",
-        "labs throughput", "labs leaderboard", "labs mutants", "labs class", "labs collect", "grade",
+        "labs throughput", "labs leaderboard", "labs mutants", "labs class", "labs collect", "grade", "hardware diff",
     }  # fmt: skip
     having = {name for name, command in ALL.items() if command.row.tables or command.row.details}
     assert having == left | {

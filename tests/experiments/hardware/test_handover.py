@@ -105,6 +105,10 @@ def test_a_wrong_entry_on_one_switch_is_found_and_named(folder: Path, tmp_path: 
         f"holds send(port={port}), planned is send(port={port - 1})" in told
     )
     assert told.count("as planned") == 4
+    code, told = run("hardware", "diff", folder, tmp_path, "--format", "json")
+    (differs,) = [row for row in json.loads(told)["tables"][0]["rows"] if row["kind"] != "as planned"]
+    assert (code, differs["switch"], differs["kind"]) == (1, "l1", "wrong")
+    assert differs["difference"].startswith(f"table InaIngress.forward (job=1, tree=1, label={label}): holds")
 
 
 def test_what_is_not_there_is_told(folder: Path, tmp_path: Path, run) -> None:  # type: ignore[no-untyped-def]
