@@ -127,6 +127,47 @@ def test_the_search_finds_the_page_for_each_task(site: Path) -> None:
     assert lost == {}
 
 
+WAYS = {
+    "install without root": ("Start", "Install", "without root"),
+    "own planner against the papers'": ("Tutorials", "A planner of your own", "Compare it with the papers' planners"),
+    "own P4 counter": ("Tutorials", "A P4 program of your own", "A counter in the kit's own program"),
+    "own training script": ("Tutorials", "A training script of your own", "What a run asks of a script"),
+    "a study's figure in LaTeX": ("How to", "Make studies and figures", "Results, figures, LaTeX"),
+    "why OVERLOADED": ("Start", "Troubleshooting", "OVERLOADED"),
+    "grade a class": ("How to", "Adopt the course in a week", "Thursday: grade a class"),
+    "validate a site": ("How to", "Validate a site, go to hardware", "Validate a site: will it hold?"),
+    "resume a study": ("How to", "Make studies and figures", "Run, interrupt, resume"),
+    "compare two runs": ("How to", "Read and compare reports", "Compare two runs, and write other reports"),
+    "the meaning of INA ratio": ("Reference", "Glossary", "INA ratio"),
+    "the command for Figure 8 of InArt": ("Papers", "InArt", "inakit reproduce inart fig8"),
+}
+"""What a new user looks for: the part of the site, its entry, and what the page has to show."""
+
+
+@pytest.mark.skipif(missing_for_browser() is not None, reason=missing_for_browser() or "")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_entries_lead_to_the_page_for_each_task(site: Path, width: int) -> None:
+    """On a desk by the tabs and the list at the side, on a phone by the drawer."""
+    entry_of = (
+        "[...document.querySelectorAll(arguments[0])].find(e => e.checkVisibility() && "
+        "e.textContent.trim().replace(/\\s+/g, ' ') === arguments[1])"
+    )
+    with browsing() as browser:
+        for task, (part, entry, words) in WAYS.items():
+            browser.visit(site / "index.html", width=width)
+            if width < 600:
+                browser.run("document.querySelector('label.md-header__button[for=__drawer]').click()")
+                parts, entries = ".md-nav--primary label.md-nav__link", ".md-nav--primary a.md-nav__link"
+            else:
+                parts, entries = ".md-tabs__link", ".md-sidebar--primary a.md-nav__link"
+            for kind, name in ((parts, part), (entries, entry)):
+                found = browser.run(entry_of, kind, name)
+                assert found is not None, f"{task}: no entry '{name}'"
+                browser.run("arguments[0].click()", found)
+                browser.wait("document.readyState === 'complete'")
+            assert words in browser.find(".md-content").text, task
+
+
 @pytest.mark.skipif(missing_for_browser() is not None, reason=missing_for_browser() or "")
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("names", [("index", "first-ten-minutes", "faults"), pytest.param((), marks=pytest.mark.long)])
