@@ -11,11 +11,14 @@ from functools import partial
 
 from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.lab import Item, Lab, scored
-from inakit.experiments.labs.grading.packets import ETHERNET, IPV4, RECEIVER, SENDER, checksum, ipv4
+from inakit.experiments.labs.grading.packets import ETHERNET, IPV4, checksum, ipv4
 from inakit.switch.entries import Lpm, SwitchEntries, TableEntry
 from inakit.switch.interpret.interpreted_switch import Packets
 
 COUNTER = "sent"
+MOST_PORT = 192
+PAYLOADS = (0, 1, 600, 1400)
+"""Sizes in bytes: of the shortest and the longest packets."""
 HEAD = ETHERNET.size + IPV4.size
 TTL_AT, CHECKSUM_AT = ETHERNET.size + 8, ETHERNET.size + 10
 
@@ -43,22 +46,26 @@ class Route:
         return address >> 32 - self.prefix == self.value >> 32 - self.prefix
 
 
-def routes_of(bench: Bench, prefixes: tuple[int, ...] = (8, 16, 24, 32)) -> list[Route]:
-    """Start the program with nested prefixes; return their routes, the longest prefix last."""
-    value, random = bench.random.getrandbits(32) | 1 << 31, bench.random
-    ports = bench.drawn_ports(len(prefixes))
+def routes_of(bench: Bench, prefixes: tuple[int, ...] = (8, 16, 24, 32), first_bit: int = 1) -> list[Route]:
+    """Start the program with nested prefixes, which begin so; return their routes, the longest prefix last."""
+    random = bench.random
+    value = random.getrandbits(31) | first_bit << 31
+    ports = random.sample(range(1, MOST_PORT), len(prefixes))
     routes = [
-        Route(value >> 32 - prefix << 32 - prefix, prefix, random.getrandbits(40), port)
+        Route(value >> 32 - prefix << 32 - prefix, prefix, random.getrandbits(48), port)
         for prefix, port in zip(prefixes, ports, strict=True)
     ]
     bench.start(SwitchEntries("switch", tuple(route.entry for route in routes)))
     return routes
 
 
-def packet_to(bench: Bench, destination: int, ttl: int = 64, source: int | None = None) -> bytes:
-    """A packet to an address, with a random payload, type of service and, by default, sender."""
+def packet_to(
+    bench: Bench, destination: int, ttl: int = 64, source: int | None = None, size: int | None = None
+) -> bytes:
+    """A packet to an address, with random Ethernet addresses, payload, type of service and, by default, sender."""
     sender = bench.random.getrandbits(32) if source is None else source
-    plain = ipv4(sender, destination, ttl, bench.random.randbytes(bench.random.randrange(6, 60)))
+    payload = bench.random.randbytes(bench.random.randrange(6, 60) if size is None else size)
+    plain = ipv4(sender, destination, ttl, payload, bench.random.randbytes(12))
     return with_checksum(plain[:15] + bytes([bench.random.getrandbits(8)]) + plain[16:24] + bytes(2) + plain[26:])
 
 
@@ -82,7 +89,7 @@ def with_checksum(packet: bytes) -> bytes:
 
 def routed(packet: bytes, route: Route) -> Packets:
     """The expected packet for a packet that takes a route."""
-    addresses = route.mac.to_bytes(6, "big") + RECEIVER
+    addresses = route.mac.to_bytes(6, "big") + packet[:6]
     head = packet[12:TTL_AT] + bytes([packet[TTL_AT] - 1]) + packet[TTL_AT + 1 :]
     return [(route.port, with_checksum(addresses + head))]
 
@@ -111,6 +118,10 @@ def check_parse(bench: Bench) -> None:
     kept = (slice(12, TTL_AT), slice(TTL_AT + 1, CHECKSUM_AT), slice(CHECKSUM_AT + 2, None))
     if any(left[part] != packet[part] for part in kept):
         raise bench.wrong("a packet leaves with other contents than it came with", routed(packet, route), "ipv4.dst")
+    for size in PAYLOADS:
+        other = packet_to(bench, route.value, source=route.value, size=size)
+        if not bench.send(route.port + 64, other):
+            raise bench.wrong(f"a packet with {size} bytes behind its header is dropped", routed(other, route), "drop")
     others = {"IPv6": 0x86DD, "ARP": 0x0806, "an unknown type": bench.random.randrange(0x9000, 0xFFFF)}
     for kind, number in others.items():
         other = packet[:12] + number.to_bytes(2, "big") + packet[14:]
@@ -135,6 +146,15 @@ def check_lpm(bench: Bench) -> None:
             raise bench.wrong(cause, routed(packet, route))
     nowhere = packet_to(bench, bench.random.getrandbits(31))
     bench.same(bench.send(64, nowhere), [], "a packet that no prefix fits is not dropped")
+    routes_of(bench, (8,), first_bit=0)
+    nowhere = packet_to(bench, bench.random.getrandbits(31) | 1 << 31)
+    bench.same(bench.send(64, nowhere), [], "a packet that no prefix fits is not dropped")
+    (route,) = routes_of(bench, (0,))
+    for first in range(16):
+        packet = packet_to(bench, first << 28 | bench.random.getrandbits(28))
+        if [port for port, _ in bench.send(route.port, packet)] != [route.port]:
+            cause = f"a packet does not leave by port {route.port}, where the only prefix, which fits all, leads"
+            raise bench.wrong(cause, routed(packet, route))
 
 
 def check_addresses(bench: Bench) -> None:
@@ -142,10 +162,10 @@ def check_addresses(bench: Bench) -> None:
     for route in routes_of(bench):
         packet, _, left = through(bench, route)
         wanted = {"receiver (dst)": (slice(0, 6), route.mac.to_bytes(6, "big"), "ethernet.dst")}
-        wanted["sender (src)"] = (slice(6, 12), RECEIVER, "ethernet.src")
+        wanted["sender (src)"] = (slice(6, 12), packet[:6], "ethernet.src")
         for name, (part, value, field) in wanted.items():
             if left[part] != value:
-                old = {RECEIVER: "the receiver that it came with", SENDER: "the sender that it came with"}
+                old = {packet[:6]: "the receiver that it came with", packet[6:12]: "the sender that it came with"}
                 is_now = old.get(left[part], left[part].hex(":"))
                 cause = f"the Ethernet {name} of what leaves is {is_now}, not {value.hex(':')}"
                 raise bench.wrong(cause, routed(packet, route), field)

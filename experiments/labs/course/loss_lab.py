@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from inakit.experiments.labs.course.aggregation import Job, check_forgeries, drawn_round, forgeries, total
 from inakit.experiments.labs.course.loss_network import (
     Fault,
     Fragments,
@@ -25,6 +26,7 @@ from inakit.experiments.labs.grading.bench import Bench, line_of, trace_of
 from inakit.experiments.labs.grading.lab import Item, Lab, WrongError, scored
 
 SWITCH, WORKER = "switch", "worker"
+SLOTS = 16
 MOST_LINES = 24
 
 
@@ -95,10 +97,15 @@ def explore(
 
 
 def check_plain(bench: Bench) -> None:
-    """The switch without loss: slots, rounds and versions."""
+    """The switch without loss: slots, rounds, versions, admission; also 8 workers in all slots, and 300 rounds."""
     for workers, pool, count in ((3, 2, 8), (2, 1, 6)):
         job = drawn_fragments(bench, workers, pool, count)
         explore(job, student_switch(bench, job), model_workers(job))
+    for workers, pool, count in ((8, SLOTS, 3 * SLOTS), (2, 1, 300)):
+        job = drawn_fragments(bench, workers, pool, count)
+        switch = student_switch(bench, job)
+        judge(LongRun(job, switch, model_workers(job), Random(0), share=0).go().found, job, switch)
+    check_forgeries(bench, forgeries(SLOTS, SLOTS), slot=0)
 
 
 def check_again(bench: Bench) -> None:
@@ -114,6 +121,12 @@ def check_answer(bench: Bench) -> None:
     for workers, count in ((2, 4), (3, 3)):
         job, switch = sound_job(bench, workers, count)
         explore(job, switch, model_workers(job), Fault.LOST_RESULT, faults=2, only_behind=True)
+    alone, gradients = Job(bench), drawn_round(bench)
+    for gradient in [*gradients, *gradients]:
+        ports = [port for port, _ in alone.send(gradient)]
+    if ports != [alone.port_of(gradients[-1])]:
+        expected = [(alone.port_of(gradients[-1]), gradients[-1].result(total(gradients)).packed())]
+        raise bench.wrong("the result does not leave only by the port of the worker that asks for it again", expected)
 
 
 def check_stale(bench: Bench) -> None:

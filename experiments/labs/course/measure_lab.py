@@ -198,7 +198,10 @@ class HandedIn:
         for line, row in rows_of(self.text(SUMMARY), SUMMARY, SUMMARY_COLUMNS):
             values = [READER.number(line, plain(each)) for each in row[1:]]
             ends = (Interval(*values[3 * n : 3 * n + 3]) for n in range(len(FIGURES)))
-            found[READER.whole(line, plain(row[0]), MOST_GRADIENT_BYTES)] = dict(zip(FIGURES, ends, strict=True))
+            size = READER.whole(line, plain(row[0]), MOST_GRADIENT_BYTES)
+            if size in found:
+                raise WrongError(f"{line}: the size {size} is there twice")
+            found[size] = dict(zip(FIGURES, ends, strict=True))
         return found
 
     def pairs(self, size: int) -> list[tuple[float, float]]:
@@ -414,8 +417,11 @@ def summary_claims(handed: HandedIn) -> Iterator[Claim]:
 
 
 def check_intervals(bench: Bench) -> None:
-    """The summary has a line for each size, with the means and intervals of the table."""
-    check_claims(f"{SUMMARY}: ", list(summary_claims(bench.once(HandedIn.of_bench))))
+    """The summary has a line for each size, with the means and intervals of the table, and for no other."""
+    handed = bench.once(HandedIn.of_bench)
+    check_claims(f"{SUMMARY}: ", list(summary_claims(handed)))
+    if more := sorted(set(handed.summary) - set(handed.sizes)):
+        raise WrongError(f"{SUMMARY} has a line for {more[0]} bytes, a size that {RESULTS} does not have")
 
 
 def check_crossover(bench: Bench) -> None:
@@ -463,7 +469,7 @@ def check_speedup(bench: Bench) -> None:
 
 
 def check_report(bench: Bench) -> None:
-    """The report has its parts, and the answer names two sizes between the shortest and the longest of the table."""
+    """The report has its parts, and the answer names two sizes, those of the crossover in `answers.yml`."""
     handed = bench.once(HandedIn.of_bench)
     text = handed.text(REPORT)
     parts = {each[1].strip(): each[2] for each in re.finditer(r"^#+ (.*)\n((?:(?!#).*\n?)*)", text, re.M)}
@@ -476,7 +482,9 @@ def check_report(bench: Bench) -> None:
     answer = re.sub(r"(?<=\d)[, ](?=\d{3})", "", parts["Answer"])
     sizes = handed.sizes
     named = {int(number) for number in re.findall(r"\b\d{1,7}\b", answer) if sizes[0] <= int(number) <= sizes[-1]}
-    if len(named) < 2:
+    crossover = handed.answers.get("crossover_bytes")
+    own = {each for each in crossover if each in sizes} if isinstance(crossover, list) else set()
+    if len(named) < 2 or not own <= named:
         raise WrongError(f"{REPORT}: the answer does not name the two sizes of the crossover, in bytes")
 
 

@@ -202,14 +202,16 @@ def check_admission(bench: Bench) -> None:
 
 def check_sum(bench: Bench) -> None:
     """The sum leaves with the last gradient as a result, once by each worker's port."""
-    for _ in range(3):
-        job = Job(bench)
-        order = bench.random.sample(range(WORKERS), WORKERS)
-        gradients = drawn_round(bench, order, bench.random.randrange(SLOTS - 1), bench.random.getrandbits(16))
+    for workers in (WORKERS, MOST_WORKERS, 2):
+        job = Job(bench, workers)
+        order = bench.random.sample(range(workers), workers)
+        gradients = drawn_round(bench, order, bench.random.randrange(SLOTS - 1), bench.random.getrandbits(32))
+        if workers == 2:
+            gradients[0] = replace(gradients[0], values=(0,) * VALUES)
         for count, gradient in enumerate(gradients, 1):
             left = job.send(gradient)
-            if left and count < WORKERS:
-                raise bench.wrong(f"a packet leaves when {count} of {WORKERS} workers have sent")
+            if left and count < workers:
+                raise bench.wrong(f"a packet leaves when {count} of {workers} workers have sent")
         expected = job.expected(gradient, total(gradients))
         if not left:
             raise bench.wrong("no result leaves, though all workers have sent", expected, "drop")

@@ -6,6 +6,7 @@ leaves, `everyone` the kind of this packet and its ports.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from inakit.experiments.labs.course.aggregation import (
@@ -20,7 +21,7 @@ from inakit.experiments.labs.course.aggregation import (
 )
 from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.lab import Item, Lab, scored
-from inakit.experiments.labs.grading.packets import RESULT, Agg, Values, agg_in, ipv4
+from inakit.experiments.labs.grading.packets import RESULT, VALUES, Agg, Values, agg_in, ipv4
 from inakit.switch.entries import Lpm, SwitchEntries, TableEntry
 
 SLOTS = 16
@@ -54,10 +55,12 @@ def check_admission(bench: Bench) -> None:
 
 def check_sum(bench: Bench) -> None:
     """The first values that leave are the sum of the gradients so far, in any order of workers."""
-    for _ in range(4):
+    for number in range(4):
         job = Job(bench)
         order = bench.random.sample(range(WORKERS), WORKERS)
         gradients = drawn_round(bench, order, bench.random.randrange(SLOTS - 1))
+        if number == 3:
+            gradients[0] = replace(gradients[0], values=(0,) * VALUES)
         count, left = first_leaving(job, gradients)
         job.judge_sum(left[0][1].values, gradients[:count])
 

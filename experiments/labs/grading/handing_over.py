@@ -6,7 +6,7 @@ import re
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, takewhile
 from pathlib import Path
 from shlex import quote
 
@@ -60,11 +60,16 @@ def write_bundle(
 
 
 EXPORTS = (
-    re.compile(r"(?P<student>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?"),
-    re.compile(r".*_(?P<student>[^_]+)_attempt_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)"),
-    re.compile(r"(?P<student>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_(?P<file>.+)"),
+    re.compile(r"(?P<student>.+?)(?:_(?P<id>\d+))?_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?"),
+    re.compile(r"(?P<student>.+_.+?)_attempt_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)"),
+    re.compile(r"(?P<late>LATE_)?(?P<student>anon_[^_]+)_\d+_(?P<file>.+)"),
+    re.compile(r"(?P<student>.+?)_(?P<late>LATE_)?(?P<id>\d+)_\d+_(?P<file>.+)"),
 )
-"""How Moodle, Blackboard and Canvas name what students handed in, in the zip of all submissions."""
+"""How Moodle, Blackboard and Canvas (also without names) name what students handed in, in the zip of all submissions.
+
+Moodle's group of all without a group has no number. Before a name Blackboard has that of the task, and both can have
+underscores: `words_of_task`.
+"""
 AGAIN = re.compile(r"-\d+(?=\.\w+$)")
 """What Canvas adds to the name of a file that is handed in again."""
 DUE = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d):(\d\d)")
@@ -124,6 +129,7 @@ def collect(export: Path, folder: Path, due: str = "") -> list[Collected]:
 def collected_from(export: Path) -> list[Collected]:
     """The submissions in a platform's zip. Students of the same name have the platform's number behind it."""
     found: dict[tuple[str, str], Collected] = {}
+    tasks: set[str] = set()
     with zipped(export, MOST_EXPORT) as archive:
         for member in archive.infolist():
             parts = member.filename.replace("\\", "/").split("/")
@@ -137,14 +143,23 @@ def collected_from(export: Path) -> list[Collected]:
                 continue
             name = AGAIN.sub("", "/".join(inside)) if "late" in about else "/".join(inside)
             when = about.get("when") or "{}-{:02}-{:02}-{:02}-{:02}-{:02}".format(*member.date_time)
-            student = safe_name(match["student"])
             with archive.open(member) as file:
                 data = file.read(MOST_BYTES + 1)
+            student = match["student"]
             found.setdefault((student, about.get("id") or ""), Collected(student)).add(about, name, data, when)
-    names = [student for student, _ in found]
-    for (student, number), each in found.items():
-        each.student = f"{student} ({number})" if names.count(student) > 1 else student
+            tasks |= {student} if "when" in about else set()
+    before = words_of_task(tasks)
+    names = [safe_name("_".join(name.split("_")[before:]) if name in tasks else name) for name, _ in found]
+    for count, ((_, number), each) in enumerate(found.items()):
+        each.student = f"{names[count]} ({number or count + 1})" if names.count(names[count]) > 1 else names[count]
     return list(found.values())
+
+
+def words_of_task(names: set[str]) -> int:
+    """The number of words, between underscores, before the students' in names that begin with that of the task."""
+    words = [each.split("_") for each in names]
+    common = len(list(takewhile(lambda each: len({*each}) == 1, zip(*words, strict=False))))
+    return min([common, *(len(each) - 1 for each in words)])
 
 
 def safe_name(name: str) -> str:

@@ -24,7 +24,7 @@ from inakit.topo.errors import InputError
 
 MOST_BYTES = 4 << 20
 MOST_MEMBERS = 1000
-EXPORTED = re.compile(r"_\d+_assignsubmission_(file|onlinetext)(_.*)?$")
+EXPORTED = re.compile(r"(_\d+)?_assignsubmission_(file|onlinetext)(_.*)?$")
 """What Moodle adds to a student's name in the zip of all submissions."""
 SUFFIXES = (".p4", ".json", ".py", ".csv", ".yml", ".md")
 

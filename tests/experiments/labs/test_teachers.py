@@ -70,6 +70,7 @@ def test_names_in_an_export_of_moodle_are_those_of_students(tmp_path: Path) -> N
 
 PLATFORMS = {
     "Moodle": ["Ann Lee_4711_assignsubmission_file_/loss.p4", "Ann Lee_4711_assignsubmission_file_/deep/worker.py"],
+    "Moodle since 4.1": ["Ann Lee_4711_assignsubmission_file/loss.p4", "Ann Lee_4711_assignsubmission_file/worker.py"],
     "Moodle's flat": ["Ann Lee_4711_assignsubmission_file_loss.p4", "Ann Lee_4711_assignsubmission_file_worker.py"],
     "Canvas": ["Ann Lee_LATE_12_345_loss-1.p4", "Ann Lee_12_346_worker.py"],
     "Blackboard": [
@@ -111,6 +112,25 @@ def test_groups_have_one_folder_and_students_of_one_name_their_own(tmp_path: Pat
     assert sorted(each.name for each in (tmp_path / "handed").iterdir()) == ["Al (4)", "Al (5)", "Jo-Ann", "Red"]
     rows = csv.DictReader((tmp_path / "handed.csv").read_text().splitlines())
     assert {row["student"]: row["group"] for row in rows if row["group"]} == {"Red-Ann": "Red", "Red-Bob": "Red"}
+
+
+NAMES = {
+    "Lab_4_a_lee_attempt_2026-11-30-10-00-00_planner.py": "a_lee",
+    "Lab_4_b_lee_attempt_2026-11-30-10-00-00_planner.py": "b_lee",
+    "Default group_assignsubmission_file/planner.py": "Default group",
+    "Red_12_assignsubmission_file/planner.py": "Red",
+    "red_team_LATE_7_80_planner.py": "red_team",
+    "LATE_anon_x1Y2z_81_planner.py": "anon_x1Y2z",
+    "anon_x1Y2w_82_planner.py": "anon_x1Y2w",
+}
+
+
+def test_names_are_told_from_what_platforms_write_around_them(tmp_path: Path) -> None:
+    collect(export_of(tmp_path, *NAMES), tmp_path / "handed")
+    written = {str(path.relative_to(tmp_path / "handed")): path.read_text() for path in tmp_path.glob("handed/*/*")}
+    assert written == {f"{student}/planner.py": f"x{name}" for name, student in NAMES.items()}
+    late = [row["student"] for row in csv.DictReader((tmp_path / "handed.csv").read_text().splitlines()) if row["late"]]
+    assert sorted(late) == ["anon_x1Y2z", "red_team"]
 
 
 HOSTILE_NAMES = [
