@@ -35,8 +35,10 @@ Cells = dict[str, object]
 
 def lines_of(grade: Grade) -> Iterator[tuple[str, Cells]]:
     """The whole grade, line by line, with the cells of each item's row in a table."""
-    points = "the grader failed" if grade.failed else f"{grade.points:g} of {grade.most} points"
-    yield f"lab {grade.lab}: {points}", {}
+    sure = [each for each in grade.graded if not each.failed]
+    points = f"{grade.points:g} of {sum(each.item.points for each in sure)} points" if sure else "the grader failed"
+    others = "; the other items could not be graded" if sure and grade.failed else ""
+    yield f"lab {grade.lab}: {points}{others}", {}
     yield from ((without_commands(f"note: {note}"), {}) for note in grade.notes)
     yield "", {}
     if grade.problem:

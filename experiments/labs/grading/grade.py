@@ -134,7 +134,7 @@ def grade_items(request: Request, bench: Bench) -> Iterator[Graded]:
                 if error is not bench.not_here:
                     raise
                 bench.failed.add(item.part)
-                yield failure(item, error)
+                yield Graded(item, 0, Finding(f"not graded: {error}"), failed=True)
                 continue
             except Exception as error:
                 yield failure(item, error)

@@ -13,7 +13,7 @@ import pytest
 
 from inakit.experiments.labs.grading import grade as grading
 from inakit.experiments.labs.grading import p4c, submission
-from inakit.experiments.labs.grading.formats import as_classroom, as_gradescope
+from inakit.experiments.labs.grading.formats import as_classroom, as_gradescope, text_of
 from inakit.experiments.labs.grading.grade import Request, grade
 from inakit.experiments.labs.grading.handing_over import collect, similarities, write_bundle
 from inakit.experiments.labs.grading.submission import submissions_in
@@ -188,3 +188,5 @@ def test_without_p4c_the_python_parts_are_graded_and_the_report_says_so(
     assert [points[name] for name in ("plain", "again", "answer", "stale")] == [None] * 4
     assert [points[name] for name in ("sending", "patience", "results")] == [10, 10, 10]
     assert any("without p4c" in note for note in found.notes)
+    assert text_of(found).startswith("lab 4-loss: 40 of 40 points; the other items could not be graded\n")
+    assert "the grader failed" not in text_of(found)
