@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from math import isnan, nan
 from pathlib import Path
+from textwrap import wrap
 
 from matplotlib import rc_context
 from matplotlib.artist import Artist
@@ -60,7 +61,7 @@ class Panel:
 
 
 MOST_LETTERS = 56
-"""The largest total length of the names under an axis, in letters; longer ones are rotated."""
+"""The largest total length of the names under an axis, in letters; longer ones are wrapped, or rotated if a word is."""
 MARKER, BAR_MARKER = 9.5, 230.0
 """In points: the size of the paper's markers, and the least total width of a panel's bars and gaps, which limits a
 marker to the width of its bar."""
@@ -152,8 +153,10 @@ def beside(axes: Axes, x: float, point: Estimate, paper: float | None, style: St
 
 
 def name_places(axes: Axes, names: Sequence[str]) -> None:
-    if max(map(len, names)) * len(names) <= MOST_LETTERS:
-        axes.set_xticks(range(len(names)), names, fontsize=8)
+    width = max(1, MOST_LETTERS // len(names))
+    lines = [wrap(name, width, break_long_words=False, break_on_hyphens=False) for name in names]
+    if all(len(line) <= width for name in lines for line in name):
+        axes.set_xticks(range(len(names)), map("\n".join, lines), fontsize=8)
     else:
         axes.set_xticks(range(len(names)), names, fontsize=7, rotation=40, ha="right", rotation_mode="anchor")
 

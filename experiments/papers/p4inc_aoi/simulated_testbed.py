@@ -80,7 +80,8 @@ def show_example(found: Findings) -> Iterator[Part]:
     })  # fmt: skip
     yield Picture([
         Panel(BARS, list(PARTS), {kind: [exact(values[part, kind]) for part in PARTS] for kind in kinds}, "", "number",
-              "Figure 2", styles=categories(kinds))
+              "Figure 2", {kind: {part: float(str(ledger.claims[f"{part}-{kind}"].paper)) for part in PARTS}
+                           for kind in kinds}, styles=categories(kinds))
     ])  # fmt: skip
     yield [ledger.judge(f"{part}-{kind}", value) for (part, kind), value in values.items()]
 

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from own_planner import add_racks_in_turn
 
 from inakit.experiments.papers.common import drawing
 from inakit.experiments.papers.common import figure_registry as own_planners
-from inakit.experiments.papers.common.drawing import LINES, Panel, Printed
+from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Printed, figure
 from inakit.experiments.papers.common.estimates import INTERVAL, estimate, exact
 from inakit.experiments.papers.inart.as_published import UNEQUAL
 from inakit.experiments.papers.inart.setting import compared as inart_compared
@@ -205,3 +206,14 @@ def test_the_papers_curve_joins_neighbouring_places_only() -> None:
     other = Panel(LINES, [1], {"aro": [exact(1.0)]}, "x", "y")
     notes = [axes.get_title(loc="right") for axes in drawing.figure([panel, other]).axes]
     assert notes == ["", drawing.NOTHING_PRINTED]
+
+
+def test_long_names_under_an_axis_are_wrapped_and_leave_the_panel_its_height() -> None:
+    def labels(*names: str) -> list[Text]:
+        series = {"aro": [estimate([1.0])] * len(names)}
+        return figure([Panel(BARS, names, series, "", "reduction (%)")]).axes[0].get_xticklabels()
+
+    long = labels("AOI, INC-FCFS to noINC-FCFS and INC-TW to noINC-TW", "AOI, noINC-TW to noINC-FCFS")
+    assert [label.get_rotation() for label in long] == [0, 0]
+    assert long[0].get_text() == "AOI, INC-FCFS to noINC-FCFS\nand INC-TW to noINC-TW"
+    assert labels("w" * 60, "short")[0].get_rotation() == 40
