@@ -292,12 +292,12 @@ def draw_panel(panel: Panel, axes: Axes) -> None:
         axes.set_ylim(bottom=0)
 
 
-def save(path: Path, *panels: Panel) -> None:
+def save(path: Path, *panels: Panel, unprinted: bool = False) -> None:
     """Write the panels as PNG and SVG with one legend for all, and their points as CSV; `path` has no suffix.
 
     The layout of the first picture is reused, so that both pictures are the same.
     """
-    canvas = figure(panels)
+    canvas = figure(panels, unprinted=unprinted)
     with writing(path), rc_context({"svg.fonttype": "none"}):  # text stays text, which can be searched and edited
         path.parent.mkdir(parents=True, exist_ok=True)
         for suffix in (".png", ".svg"):
@@ -306,8 +306,11 @@ def save(path: Path, *panels: Panel) -> None:
     write_csv(path.with_name(path.name + ".csv"), COLUMNS, chain.from_iterable(map(point_rows, panels)))
 
 
-def figure(panels: Sequence[Panel]) -> Canvas:
-    """The panels side by side, at most `MOST_COLUMNS` in a row, above their legend."""
+def figure(panels: Sequence[Panel], *, unprinted: bool = False) -> Canvas:
+    """The panels side by side, at most `MOST_COLUMNS` in a row, above their legend.
+
+    Panels without values of the paper say so beside panels with some, and if it is `unprinted`.
+    """
     columns = 2 if len(panels) == 4 else min(len(panels), MOST_COLUMNS)
     rows = -(-len(panels) // columns)
     panel_width, panel_height = PANEL_INCHES if len(panels) > 1 else ALONE_INCHES
@@ -321,7 +324,7 @@ def figure(panels: Sequence[Panel]) -> Canvas:
     for position, panel in enumerate(panels, start=1):
         axes = canvas.add_subplot(rows, columns, position)
         draw_panel(panel, axes)
-        if not panel.paper and any(each.paper for each in panels):
+        if not panel.paper and (unprinted or any(each.paper for each in panels)):
             axes.set_title(NOTHING_PRINTED, loc="right", fontsize=6.5, alpha=0.7)
     canvas.legend(handles=handles, loc="outside lower center", ncols=legend_columns, fontsize=8, frameon=False,
                   handlelength=3.2)  # fmt: skip

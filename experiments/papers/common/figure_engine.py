@@ -188,7 +188,7 @@ class SweptFigure:
         trials.sort(key=lambda trial: int(trial.get("seed", 0)))  # an unfinished figure has whole draws
         results = sweep(trials, self.measure, request.results / self.kept, console, self.processes)
         found = Findings(results, request, seeds, self.draws)
-        judged = present(console, request.results / self.name, self.show(found))
+        judged = present(console, request.results / self.name, self.show(found), unprinted=request.unprinted)
         if self.leaves_out:
             leave_out(console, self.leaves_out)
         return worst_of((self.verdict(found, judged), request.settle(console, judged)))
@@ -204,12 +204,15 @@ def charted(charts: Callable[[Request], Sequence[Chart]]) -> Callable[[Request],
     return lambda request: (cell for chart in charts(request) for cell in chart.cells)
 
 
-def present(console: Console, path: Path, parts: Iterable[Part]) -> list[Statement]:
-    """Print, judge and draw the parts of a figure in order; return all statements. `path` has no suffix."""
+def present(console: Console, path: Path, parts: Iterable[Part], *, unprinted: bool = False) -> list[Statement]:
+    """Print, judge and draw the parts of a figure in order; return all statements. `path` has no suffix.
+
+    `unprinted`: pictures say that the paper prints no values.
+    """
     judged: list[Statement] = []
     for part in parts:
         if isinstance(part, Picture):
-            save(path.with_name(part.name or path.name), *part.panels)
+            save(path.with_name(part.name or path.name), *part.panels, unprinted=unprinted)
         elif isinstance(part, Rows):
             write_csv(path.with_name(part.name), part.headings, part.rows)
         elif isinstance(part, list):

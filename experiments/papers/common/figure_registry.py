@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from inakit.experiments.papers.common.claims import settle
+from inakit.experiments.papers.common.claims import read_ledger, settle
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.sweeps.trial import tried
 from inakit.planner.registry import OWN
@@ -37,6 +37,12 @@ class Request:
     scale: float | None = None
     paper: str = ""
     figure: str = ""
+
+    @property
+    def unprinted(self) -> bool:
+        """Whether it is a figure of the paper, as its number says, for which the ledger has no printed value."""
+        claims = read_ledger(self.paper).of_figure(self.figure)
+        return self.figure.startswith("fig") and bool(claims) and all(one.paper is None for one in claims.values())
 
     def settle(self, console: Console, judged: Sequence[Statement]) -> Verdict:
         """Compare the judged claims with the ledger, as `settle` of `inakit.experiments.papers.common.claims`."""

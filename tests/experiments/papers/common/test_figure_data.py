@@ -51,10 +51,10 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Panel]]]:
     monkeypatch.setattr(utilisation, "QUICK_DRAWS", 2)
     monkeypatch.setattr(inart_lp, "large_problem", lambda *_: drawn_problem(SETTINGS["homogeneous"], 6, 0))
     found: list[tuple[Canvas, list[Panel]]] = []
-    make: Callable[[list[Panel]], Canvas] = drawing.figure
+    make: Callable[..., Canvas] = drawing.figure
 
-    def kept(panels: list[Panel]) -> Canvas:
-        found.append((make(panels), panels))
+    def kept(panels: list[Panel], **more: bool) -> Canvas:
+        found.append((make(panels, **more), panels))
         return found[-1][0]
 
     monkeypatch.setattr(drawing, "figure", kept)

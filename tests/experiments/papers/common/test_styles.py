@@ -217,3 +217,12 @@ def test_long_names_under_an_axis_are_wrapped_and_leave_the_panel_its_height() -
     assert [label.get_rotation() for label in long] == [0, 0]
     assert long[0].get_text() == "AOI, INC-FCFS to noINC-FCFS\nand INC-TW to noINC-TW"
     assert labels("w" * 60, "short")[0].get_rotation() == 40
+
+
+def test_a_figure_without_any_value_of_the_paper_says_so_in_each_panel() -> None:
+    panels = [Panel(LINES, [1, 2], {"aro": [exact(1.0), exact(2.0)]}, "", "")] * 2
+    said = [axes.get_title(loc="right") for axes in figure(panels, unprinted=True).axes]
+    assert said == [drawing.NOTHING_PRINTED] * 2
+    assert [axes.get_title(loc="right") for axes in figure(panels).axes] == ["", ""]
+    known = {name: own_planners.Request(paper="aro", figure=name).unprinted for name in ("fig7", "fig8", "ring")}
+    assert known == {"fig7": False, "fig8": True, "ring": False}
