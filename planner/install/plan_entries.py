@@ -6,7 +6,7 @@ the entries of a label lead from its node to the root: through its aggregator an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -85,22 +85,27 @@ def entries(problem: Problem, plan: Plan, program: DataPlaneProgram = INA, earli
         rows += [*result_rows(fabric, tree), *address_rows(fabric, tree, routes)]
     for tree in alone:
         rows += [*gradient_rows(fabric, tree), *acknowledgement_rows(fabric, tree, routes)]
-    groups = [group for tree in trees for group in result_groups(fabric, tree)]
-    used = {name for name, _ in rows}
+    own: dict[str, dict[TableEntry, None]] = {}
+    for name, entry in rows:
+        own.setdefault(name, {})[entry] = None
+    groups: dict[str, list[MulticastGroup]] = {}
+    for name, group in (each for tree in trees for each in result_groups(fabric, tree)):
+        groups.setdefault(name, []).append(group)
     if any(policy_of(planned.tree.policy).marks for planned in plan.trees):
-        rows += [(name, entry) for name in used for entry in mark_entries(problem, name)]
-    return Entries(tuple(gather(switch, rows, groups) for switch in fabric.switches if switch.name in used))
+        for name, found in own.items():
+            found.update(dict.fromkeys(mark_entries(problem, name)))
+    used = (switch for switch in fabric.switches if switch.name in own)
+    return Entries(tuple(gather(switch, own[switch.name], groups.get(switch.name, ())) for switch in used))
 
 
-def gather(switch: Switch, rows: list[Row], groups: list[tuple[str, MulticastGroup]]) -> SwitchEntries:
-    """Collect one switch's entries: its pipelines, its rows, each once, and its multicast groups."""
+def gather(switch: Switch, own: Iterable[TableEntry], groups: Sequence[MulticastGroup]) -> SwitchEntries:
+    """The entries of one switch: its pipelines and its `own`, and its multicast groups."""
     pipelines = [
         TableEntry(ina_program.PIPELINE, (port,), ina_program.SET_PIPELINE, (number,))
         for number, ports in enumerate(switch.pipelines)
         for port in ports
     ]
-    own = dict.fromkeys(entry for name, entry in rows if name == switch.name)
-    return SwitchEntries(switch.name, (*pipelines, *own), tuple(group for name, group in groups if name == switch.name))
+    return SwitchEntries(switch.name, (*pipelines, *own), tuple(groups))
 
 
 def check_limits(fabric: Fabric, plan: Plan, slots: int = SLOTS_PER_PIPELINE) -> None:

@@ -113,11 +113,12 @@ def tree_from_paths(
     """
     merged, parents = merge(fabric, paths, aggregate_at)
     children = Counter(parents.values())
-    kept = [summing for summing, number in children.items() if number > 1]
+    switches = {summing.switch for summing in children}
+    kept = dict.fromkeys(summing for summing, number in children.items() if number > 1)
     labels: dict[Sender, int] = dict(zip((*(path[0] for path in merged), *kept), count(1), strict=False))
     branches: dict[int, Branch] = {}
     for path in merged:
-        for sender, parent, part in pieces(fabric, path, parents, kept):
+        for sender, parent, part in pieces(inps(fabric, path, switches), path, parents, kept):
             label = labels[sender]
             branches[label] = Branch(label, labels[parent] if parent else ROOT_LABEL, part)
     ordered = tuple(branches[label] for label in sorted(branches))
@@ -168,13 +169,16 @@ def inps(fabric: Fabric, path: Path, aggregate_at: Collection[str]) -> Iterator[
 
 
 def pieces(
-    fabric: Fabric, path: Path, parents: Mapping[tuple[Sender, Inp], Summing], kept: Collection[Summing]
+    passed: Iterable[tuple[int, Inp]],
+    path: Path,
+    parents: Mapping[tuple[Sender, Inp], Summing],
+    kept: Collection[Summing],
 ) -> Iterator[tuple[Sender, Summing | None, Path]]:
-    """A path cut at the aggregators that it passes: (sender, parent or None for the root, nodes between them)."""
+    """A path cut at the aggregators among its INPs: (sender, parent or None for the root, nodes between them)."""
     sender: Sender = path[0]
     last: Sender = sender  # the last node with a label
     start = 0
-    for position, inp in inps(fabric, path, {summing.switch for summing in parents.values()}):
+    for position, inp in passed:
         sender = parents[sender, inp]
         if sender in kept:
             yield last, sender, path[start : position + 1]

@@ -40,6 +40,11 @@ class NodePositions:
         rows[0].sort(key=lambda host: order.get(self.fabric.tor_of(host), 0))
         return [row for row in rows if row]
 
+    @cached_property
+    def places(self) -> dict[str, tuple[int, int]]:
+        """The row of every node, and its place in the row."""
+        return {node: (number, at) for number, row in enumerate(self.rows) for at, node in enumerate(row)}
+
     def barycenter(self, node: str, place: dict[str, int]) -> float:
         """The mean place of the switches below. Rows are sorted by it so that few cables cross."""
         below = [place[peer] for peer in self.fabric.neighbors[node] if peer in place and self.fabric.tiers[peer] > 0]
@@ -99,8 +104,8 @@ class NodePositions:
 
     def switch_width(self, switch: str) -> float:
         """The width of a switch's box, which is narrower in a crowded row."""
-        row = next(row for row in self.rows if switch in row)
-        return min(MAX_SWITCH_WIDTH, 0.8 * self.width / len(row))
+        row, _ = self.places[switch]
+        return min(MAX_SWITCH_WIDTH, 0.8 * self.width / len(self.rows[row]))
 
     def pipeline_x(self, switch: str, pipeline: int) -> float:
         """The middle of a pipeline's column."""
@@ -120,5 +125,5 @@ class NodePositions:
 
     def arc(self, a: str, b: str) -> float:
         """The height of a cable's bend over the nodes between its ends, if both are in the same row; else 0."""
-        row = next(row for row in self.rows if a in row)
-        return ARC_HEIGHT * abs(row.index(a) - row.index(b)) if b in row else 0.0
+        (row, at), (other, to) = self.places[a], self.places[b]
+        return ARC_HEIGHT * abs(at - to) if row == other else 0.0
