@@ -17,6 +17,7 @@
 #define SLOTS_PER_PIPELINE (1 << SLOTS_PER_PIPELINE_LOG2)
 #define SLOTS (PIPELINES << SLOTS_PER_PIPELINE_LOG2)
 #define PORTS 512
+#define VALUE_BYTES 256
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_UDP = 17;
@@ -29,7 +30,7 @@ const bit<8> ECN_CONGESTED = 3;
 const bit<8> KIND_GRADIENT = 1;
 const bit<8> KIND_RESULT = 2;
 const bit<8> KIND_NOTICE = 3;
-const bit<8> KIND_QUESTION = 4;  // a child misses a result; its values are room for the answer
+const bit<8> KIND_QUESTION = 4;  // a child misses a result
 
 const bit<8> FLAG_ECN = 0x01;        // it, or a packet that is summed in it, met with a long queue
 const bit<8> FLAG_COLLISION = 0x02;
@@ -48,10 +49,11 @@ const bit<8> POLICY_REPAIR = 0x20;  // children are asked for what they lost, an
                                     // miss them
 const bit<8> SLOT_RESULT = 0x80;    // of a slot's marks: what it holds is the result
 
-// A child that has sent a fragment must have sent those before it. With each one, two before it are looked at, and where
-// the child is missing it is asked: as far back as below it repairs take, in parts of the reach, by these powers of two.
-#define LOOK_BACK_SOON 6
-#define LOOK_BACK_AGAIN 3
+// A packet names the two that its sender has sent before it: what is missing of them was lost, and the sender is asked for
+// it. As a question and its answer can be lost too, with each packet an older one is looked at, as far back as repairs
+// below it take, in parts of the reach, by this power of two.
+#define LOOK_BACK 5
+const bit<32> SENT_BEFORE = 0x8000;
 
 // How a packet that leaves finds its port or ports.
 const bit<2> WAY_NONE = 0;
@@ -122,8 +124,13 @@ header ina_t {
     bit<16> label;    // whom the packet stands for in the tree: the root (0), a worker or an aggregator
     bit<32> seq;      // fragment, counted over all iterations
     bit<32> slot;     // counted from the first slot of the tree in each aggregator
-    bit<64> bitmap;   // of the label's children, where the sum is partial; else the IPv4 address of the worker whom to
-                      // ask for what is missing, and of what is sent again the label of who asked, plus 1
+    bit<64> bitmap;   // of the label's children, where the sum is partial. Else, where losses are repaired, from its end
+                      // - the IPv4 address of the worker whom to ask for what is missing (32 bits); of what is sent
+                      //   again the label of who asked, plus 1
+                      // - how many fragments ago the last but one that its sender has sent is (16 bits), and the last
+                      //   (16 bits), each plus 2^15; 0: it has sent none. Of results too
+                      // Of a notice: how many fragments later one is to be sent again too (32 bits), and how many
+                      // earlier (32 bits)
     bit<16> workers;  // summed in it
     bit<8> priority;
     bit<8> part;      // of a result wider than 32 bits: 0 low words (or all there is), 1 high words
@@ -173,7 +180,10 @@ struct metadata_t {
     bit<1> matches;
     bit<1> is_free;
     bit<64> asked;        // the children that have asked for the slot's result
+    bit<32> first;        // the index of the tree's first slot
+    bit<32> sent_before;  // as the packet says
     bit<32> lag;          // how far back a fragment is looked at
+    bit<32> earlier;      // how many fragments before it another is missing
     bit<1> missing;       // its sum lacks the child
     bit<1> gives;         // the slot's result goes back to the child that misses it
     // scratch
@@ -214,7 +224,6 @@ parser InaParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.ina.kind) {
             KIND_GRADIENT: values;
             KIND_RESULT: values;
-            KIND_QUESTION: values;
             default: accept;
         }
     }
@@ -244,6 +253,8 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     register<bit<32>>(SLOTS) slot_overflow;
     register<bit<64>>(SLOTS) slot_asked;
     register<bit<32>>(SLOTS) slot_first;   // the address of the worker that came first
+    register<bit<64>>(SLOTS) last_sums;    // of a tree, at its first slot: the last two that left, each its sequence
+                                           // number plus 1
     EACH_VALUE(VALUE_REGISTER)
 
     // -- where packets may come from
@@ -345,6 +356,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         // The pipeline is the upper part of the index: no entry reaches another pipeline's slots.
         meta.index = ((bit<32>)meta.pipeline << SLOTS_PER_PIPELINE_LOG2)
             | ((meta.first_slot + hdr.ina.slot) & (SLOTS_PER_PIPELINE - 1));
+        meta.first = ((bit<32>)meta.pipeline << SLOTS_PER_PIPELINE_LOG2) | (meta.first_slot & (SLOTS_PER_PIPELINE - 1));
         meta.owner = hdr.ina.job ++ hdr.ina.tree;
         slot_owner.read(meta.slot_owner, meta.index);
         slot_seq.read(meta.slot_seq, meta.index);
@@ -407,8 +419,11 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         meta.overflow = 0;
         EACH_VALUE(VALUE_STORE)
     }
+    // A fragment that is less than the slots before or after the packet's.
     action look_back() {
-        meta.before = hdr.ina.slot >= meta.lag ? hdr.ina.slot - meta.lag : hdr.ina.slot + meta.slots - meta.lag;
+        meta.before = hdr.ina.slot + meta.slots - meta.lag;
+        meta.before = meta.before >= meta.slots ? meta.before - meta.slots : meta.before;
+        meta.before = meta.before >= meta.slots ? meta.before - meta.slots : meta.before;
         meta.after = ((bit<32>)meta.pipeline << SLOTS_PER_PIPELINE_LOG2)
             | ((meta.first_slot + meta.before) & (SLOTS_PER_PIPELINE - 1));
         slot_seq.read(meta.age, meta.after);
@@ -447,6 +462,17 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     action name_first() {
         slot_first.read(meta.address, meta.index);
         hdr.ina.bitmap = (bit<64>)meta.address;
+        hdr.ina.flags = hdr.ina.flags & ~FLAG_RETRANSMITTED;  // the sum is sent for the first time
+    }
+    action name_sent_before() {
+        bit<64> sent;
+        last_sums.read(sent, meta.first);
+        last_sums.write(meta.first, sent[31:0] ++ (hdr.ina.seq + 1));
+        meta.before = hdr.ina.seq + 1 - sent[31:0];
+        meta.before = sent[31:0] != 0 && meta.before + meta.slots < meta.slots << 1 ? meta.before + SENT_BEFORE : 0;
+        meta.after = hdr.ina.seq + 1 - sent[63:32];
+        meta.after = sent[63:32] != 0 && meta.after + meta.slots < meta.slots << 1 ? meta.after + SENT_BEFORE : 0;
+        hdr.ina.bitmap = meta.before[15:0] ++ meta.after[15:0] ++ hdr.ina.bitmap[31:0];
     }
     action become_answer() {
         events.count(EVENT_ANSWERED);
@@ -488,14 +514,16 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     // repeats it, as the question says.
     action ask() {
         events.count(EVENT_NOTIFIED);
+        bool names_first = (hdr.ina.flags & FLAG_RETRANSMITTED) == 0 && hdr.ina.bitmap[31:0] != 0;
+        meta.address = names_first ? hdr.ina.bitmap[31:0] : hdr.ipv4.src;
         hdr.ina.kind = KIND_NOTICE;
         hdr.ina.flags = FLAG_PARTIAL;
         hdr.ina.label = 0;
         hdr.ina.seq = hdr.ina.seq - meta.lag;
         hdr.ina.slot = meta.before;
         hdr.ina.workers = meta.own_label;
-        meta.address = hdr.ina.bitmap[31:0] == 0 ? hdr.ipv4.src : hdr.ina.bitmap[31:0];
-        hdr.ina.bitmap = meta.slot_bitmap == meta.full ? (bit<64>)meta.lag : 0;
+        meta.after = meta.slot_bitmap == meta.full ? meta.lag : 0;
+        hdr.ina.bitmap = meta.earlier ++ meta.after;
         // Who came first has the most time; RFC 1624
         meta.before = (bit<32>)~hdr.ipv4.checksum + (bit<32>)~hdr.ipv4.src[31:16] + (bit<32>)~hdr.ipv4.src[15:0]
             + (bit<32>)meta.address[31:16] + (bit<32>)meta.address[15:0];
@@ -512,6 +540,14 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         hdr.ina.flags = meta.slot_marks & FLAG_ECN;
         hdr.ina.label = 0;
         hdr.ina.bitmap = 0;
+    }
+    // A question has no values; the answer has. RFC 1624
+    action make_room() {
+        hdr.values.setValid();
+        hdr.ipv4.total_length = hdr.ipv4.total_length + VALUE_BYTES;
+        hdr.udp.length = hdr.udp.length + VALUE_BYTES;
+        meta.before = (bit<32>)~hdr.ipv4.checksum + VALUE_BYTES;
+        hdr.ipv4.checksum = ~(meta.before[15:0] + (bit<16>)(meta.before >> 16));
     }
     // What a child asks about, it has to send first.
     action want() {
@@ -632,6 +668,10 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     reject();
                 } else {
                     locate();
+                    if ((meta.policy & POLICY_REPAIR) != 0) {
+                        meta.sent_before = hdr.ina.bitmap[63:32];
+                        hdr.ina.bitmap = (bit<64>)hdr.ina.bitmap[31:0];
+                    }
                     // What is sent again does not wait in a slot, if there is a PS to turn to.
                     bool hurries = (hdr.ina.flags & FLAG_RETRANSMITTED) != 0 && (meta.policy & POLICY_HOLD) == 0;
                     if (meta.matches == 1 && (meta.slot_bitmap & meta.child) == meta.child) {
@@ -657,6 +697,9 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                             become_sum();
                             if (finished) {
                                 become_answer();
+                                if ((meta.policy & POLICY_REPAIR) != 0 && (meta.policy & POLICY_ROOT) == 0) {
+                                    name_sent_before();
+                                }
                                 if ((meta.policy & POLICY_ROOT) != 0) {
                                     become_result();
                                     turn_back();
@@ -698,13 +741,21 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                         }
                         // What completes a result does not wait.
                         bool ends = (meta.policy & POLICY_ROOT) != 0 && meta.slot_bitmap == meta.full;
-                        if ((meta.policy & POLICY_REPAIR) != 0 && (hdr.ina.flags & FLAG_RETRANSMITTED) == 0 && !ends) {
-                            meta.lag = ((meta.window >> LOOK_BACK_SOON) + 1) * (1 + 2 * (bit<32>)(meta.policy >> 6));
-                            if (meta.lag < meta.slots) {
+                        if ((meta.policy & POLICY_REPAIR) != 0 && !ends) {
+                            bit<32> last = (bit<32>)meta.sent_before[31:16] - SENT_BEFORE;
+                            meta.lag = (bit<32>)meta.sent_before[15:0] - SENT_BEFORE;
+                            if (meta.sent_before[15:0] != 0 && meta.lag + meta.slots < meta.slots << 1) {
                                 look_back();
                             }
-                            if (meta.missing == 0) {
-                                meta.lag = meta.lag + (meta.window >> LOOK_BACK_AGAIN);
+                            meta.earlier = meta.missing == 1 ? meta.lag - last : 0;
+                            meta.missing = 0;
+                            meta.lag = last;
+                            if (meta.sent_before[31:16] != 0 && meta.lag + meta.slots < meta.slots << 1) {
+                                look_back();
+                            }
+                            meta.earlier = meta.missing == 1 ? meta.earlier : 0;
+                            if (meta.missing == 0 && (hdr.ina.flags & FLAG_RETRANSMITTED) == 0) {
+                                meta.lag = ((meta.window >> LOOK_BACK) + 1) * (2 + (bit<32>)(meta.policy >> 6));
                                 if (meta.lag < meta.slots) {
                                     look_back();
                                 }
@@ -724,6 +775,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                                 become_complete();
                                 if ((meta.policy & POLICY_REPAIR) != 0) {
                                     name_first();
+                                    name_sent_before();
                                 }
                                 if ((meta.policy & POLICY_ROOT) != 0) {
                                     become_result();
@@ -742,6 +794,9 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         }
 
         if (meta.gives == 1) {
+            if (!hdr.values.isValid()) {
+                make_room();
+            }
             load();
             give();
             if (hdr.ina.workers == 1) {

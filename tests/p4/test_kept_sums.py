@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
-from scenario_packets import columns, events, first_value, gradient, ports_of, run
+from scenario_packets import columns, events, first_value, gradient, packet, ports_of, run
 from scenarios import ROOT_PORT, SERVER_IP, SLOTS, worker_ip
 from sequences import PacketSwitch, Step
 
@@ -71,3 +71,45 @@ def test_a_fragment_that_all_have_the_result_of_disturbs_nobody(switch: PacketSw
     seen = run(switch, root(1, 1, 10), root(2, 1, 32), root(1, 1 + SLOTS, 5), late, root(2, 1 + SLOTS, 6))
     assert first_value(seen, 1) == [42, 11]
     assert ports_of(seen) == {1, 2}
+
+
+def hops(port: int, seq: int, value: int, **ina: int) -> Step:
+    """A gradient of a root that repairs losses."""
+    return gradient(port, 9 + port, seq, value, job=7, tree=2, **ina)
+
+
+def named(last: int, before: int) -> int:
+    """The bitmap of a packet that names two fragments, so many before it."""
+    return (0x8000 + last) << 48 | (0x8000 + before) << 32
+
+
+def test_a_question_has_no_values_and_its_answer_has(switch: PacketSwitch) -> None:
+    asks = packet(5, kind=Kind.QUESTION, job=7, tree=2, label=14, seq=5, slot=5, workers=1)
+    seen = run(switch, hops(5, 5, 10), hops(6, 5, 32), asks)
+    assert first_value(seen, 5)[-1] == 42
+    answer = Ether(seen.sent[5][-1])
+    assert answer[IP].len == len(answer) - 14
+    assert answer["UDP"].len == answer[IP].len - 20
+    checksum = answer[IP].chksum
+    del answer[IP].chksum
+    assert Ether(bytes(answer))[IP].chksum == checksum
+
+
+def test_a_child_is_asked_for_what_its_next_packet_names_and_has_not_come(switch: PacketSwitch) -> None:
+    seen = run(switch, hops(5, 0, 1), hops(5, 3, 1, bitmap=named(1, 2)))
+    asked = columns(seen.sent[5], "kind", "seq", "bitmap")
+    assert asked == [(Kind.NOTICE, 2, 1 << 32)]  # and the one before it
+    assert events(seen)[Event.NOTIFIED] == 1
+
+
+def test_a_child_is_not_asked_for_what_has_come(switch: PacketSwitch) -> None:
+    seen = run(switch, hops(5, 0, 1), hops(5, 1, 1, bitmap=named(1, 1)), hops(5, 2, 1, bitmap=named(1, 2)))
+    assert not seen.sent.get(5)
+
+
+def test_a_result_names_the_two_before_it(switch: PacketSwitch) -> None:
+    sent = [hops(port, seq, 1) for seq in (0, 1, 3) for port in (5, 6)]
+    results = columns(run(switch, *sent).sent[5], "seq", "bitmap")
+    assert [(seq, bitmap >> 32) for seq, bitmap in results] == [
+        (0, 0), (1, 0x8001 << 16), (3, 0x8002 << 16 | 0x8003)
+    ]  # fmt: skip

@@ -1,19 +1,23 @@
 /* Recovery hop by hop, where aggregators ask for what they lack and keep results (slot policy hop-by-hop).
  *
- * Each aggregator, and the PS, asks a worker for a fragment that was lost on the way up, and the worker sends it again.
- * So a worker asks only for results: for one that newer results have overtaken and that is overdue by
- * `gap` intervals, again after `gap_again`, and without any results for the oldest one and for twice as many each time,
- * as at the end of a gradient. Who has the result answers, alone; who lacks the fragment asks for it in turn.
+ * Every packet names the two that its sender has sent before it, so that its receiver knows at once what was lost. Each
+ * aggregator, and the PS, asks a worker for a fragment that was lost on the way up, and the worker sends it again. So a
+ * worker asks only for results: at once for one that a later one names, again when an answer is overdue, and for what
+ * nobody has noticed after `gap` intervals, or after `gap_again` while its window, or the end of its gradient, lets it
+ * send nothing that could show a loss. Who has the result answers, alone; who lacks the fragment asks for it in turn.
  *
  * Repairs need a part of links that the plan has filled. The shortest of recent round trips shows what waits in queues,
  * as each trip can also wait for other workers; a worker that has repeated fragments slows down by it.
  */
 
-#define OVERTAKEN_BY 3 /* the newer results that show that one is missing */
+#define OVERTAKEN_BY 3 /* the newer results that show that one is late */
 #define TRIPS 32       /* the round trips of which the shortest counts */
 #define SLACK 0.06     /* the part of a window that may wait in queues */
 #define GAIN 2.0       /* how much slower, by the part of a window that waits beyond this */
 #define MOST_OVER 0.125
+#define NEAR 16        /* the first fragments without results, of which results can be late: the others wait for these */
+#define SOON 3         /* the questions before each waits for twice as long as the one before */
+#define MOST_LONGER 3  /* the most doublings of that time; and of the results asked for while none come */
 #define NOBODY 0x10000u /* in place of who asked: an aggregator that has the fragment, for its sum has not left yet */
 
 static void slow_down(struct stream *stream, s64 trip) {
@@ -29,42 +33,66 @@ static void slow_down(struct stream *stream, s64 trip) {
     stream->slower = stream->retransmitted && over > 0 ? 1 + GAIN * (over < MOST_OVER ? over : MOST_OVER) : 1;
 }
 
-/* The time after which a question is asked again. */
+/* The time without an answer after which a question is asked again. */
 static s64 silence(const struct endpoints *all, const struct stream *stream) {
-    s64 asked = 2 * stream->shortest + stream->gap_again * stream->interval;
-    return stream->held + (stream->shortest ? asked : all->first_timeout);
+    s64 least = stream->shortest + stream->gap_again * stream->interval, usual = stream->answered + 4 * stream->unsteady;
+    s64 longest = all->first_timeout, time = usual > least ? usual : least;
+    return stream->held + (!stream->shortest || time > longest ? longest : time);
 }
 
-static s64 asks_at(const struct endpoints *all, const struct stream *stream, const struct row *row) {
-    u32 doublings = row->tries > 5 ? row->tries - 5 : 0;
-    if (row->tries <= 1)
-        return row->sent_at + stream->shortest + stream->gap * stream->interval + stream->held;
-    return row->sent_at + (silence(all, stream) << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS));
+/* A lost result has come after one question: that time is a round trip, in which nobody waited for other workers. */
+static void note_answer(struct stream *stream, s64 took) {
+    s64 apart = took - stream->answered;
+    if (!stream->answered) {
+        stream->answered = took, stream->unsteady = took / 2;
+        return;
+    }
+    stream->unsteady += ((apart < 0 ? -apart : apart) - stream->unsteady) / 4;
+    stream->answered += apart / 8;
 }
 
-/* Queue questions for the results that are overdue, and set the time of the next look. */
+/* The time at which to ask for a result. */
+static s64 asks_at(const struct endpoints *all, const struct stream *stream, u32 fragment) {
+    const struct row *row = row_of(all, stream, fragment);
+    u32 doublings = row->asked <= SOON ? 0 : row->asked - SOON;
+    s64 usual = row->sent_at + stream->shortest + stream->held;
+    if (row->asked)
+        return row->sent_at + (silence(all, stream) << (doublings < MOST_LONGER ? doublings : MOST_LONGER));
+    if (row->flags & LOST)
+        return row->sent_at;
+    if (fragment - stream->base >= NEAR)
+        return NEVER;
+    if (!has_room(stream)) {
+        s64 since = stream->next < stream->count && stream->last_result_at > usual ? stream->last_result_at : usual;
+        return since + stream->gap_again * stream->interval;
+    }
+    int late = stream->newest_order - row->order >= OVERTAKEN_BY;
+    s64 queued = stream->recent > stream->shortest ? stream->recent - stream->shortest : 0;
+    return late ? usual + queued + stream->gap * stream->interval : NEVER;
+}
+
+/* Queue questions for results, and set the time of the next look. */
 static void look_for_results(struct endpoints *all, struct stream *stream, s64 now) {
-    s64 oldest, quiet_at;
+    s64 heard_at, quiet_at;
     stream->look_at = NEVER;
     if (stream->base == stream->next)
         return;
-    oldest = row_of(all, stream, stream->base)->sent_at;
-    quiet_at = (oldest > stream->last_result_at ? oldest : stream->last_result_at) + silence(all, stream);
-    if (now >= quiet_at)
-        stream->silent = !stream->silent ? 1 : stream->silent < window(stream) ? 2 * stream->silent : stream->silent;
-    stream->look_at = now >= quiet_at ? now + silence(all, stream) : quiet_at;
+    heard_at = row_of(all, stream, stream->base)->begun_at;
+    heard_at = heard_at > stream->last_result_at ? heard_at : stream->last_result_at;
+    if (now >= heard_at + (silence(all, stream) << stream->silent))
+        stream->silent += stream->silent < MOST_LONGER;
+    quiet_at = heard_at + (silence(all, stream) << stream->silent);
+    stream->look_at = quiet_at > now ? quiet_at : now + silence(all, stream);
     for (u32 fragment = stream->base; fragment < stream->next; fragment++) {
         struct row *row = row_of(all, stream, fragment);
         if (row->parts == WHOLE || row->flags & QUEUED)
             continue;
-        int quiet = now >= quiet_at && fragment - stream->base < stream->silent;
-        int missing = row->tries > 1 || stream->newest_order - row->order >= OVERTAKEN_BY;
-        s64 at = missing ? asks_at(all, stream, row) : NEVER;
-        if (now < at && !quiet) {
+        s64 at = asks_at(all, stream, fragment);
+        if (now < at && (!stream->silent || row->asked || fragment - stream->base >= 1u << stream->silent)) {
             stream->look_at = at < stream->look_at ? at : stream->look_at;
             continue;
         }
-        if (!goes_directly(all, row, now))
+        if (!goes_directly(all, stream, row, now))
             row->flags |= ASKING;
         send_again(all, stream, fragment);
     }
@@ -78,6 +106,13 @@ static void take_question(struct endpoints *all, struct stream *stream, u32 frag
         return;
     row->flags &= ~ASKING, row->asker = asker;
     send_again(all, stream, fragment);
+}
+
+/* Results come in order: one that was sent before another, and has not come, is lost. */
+static void notice_loss(struct endpoints *all, struct stream *stream, u32 fragment) {
+    struct row *row = row_of(all, stream, fragment);
+    if (fragment >= stream->base && fragment < stream->next && row->parts != WHOLE && !row->asked)
+        row->flags |= LOST, stream->look_at = 0;
 }
 
 static void look_at_all(struct endpoints *all, struct stream *stream, s64 now) {

@@ -50,8 +50,9 @@ LEAST_DEPTH = 2.0
 """The least depth of a token bucket in fragments, for slow streams."""
 TURNS = 4
 """The part of its window that bounds a worker's wait for its turn to ask for a lost fragment."""
-GAP, GAP_AGAIN = 3 / 8, 3 / 16
-"""Where aggregators repair losses: the parts of a window after which a worker asks for an overdue result, and again."""
+GAP, GAP_AGAIN = 1 / 2, 3 / 32
+"""Where aggregators repair losses: the parts of a window after which a worker asks for a late result, and after which
+while it cannot send."""
 TIMEOUTS_BY_AGGREGATORS = 3
 """After this many first timeouts a fragment goes directly to the PS: an aggregator can have lost its part."""
 
@@ -141,7 +142,12 @@ class Endpoints:
         set_pace(found, of.rate_fps, self.options)
         to_one, ask_one = self.answers[2:]
         sent = gradient_heads(self.layout)
-        for name, heads in (("head", sent), ("question", question_heads(sent)), ("result", to_one), ("ask", ask_one)):
+        for name, heads in (
+            ("head", sent),
+            ("question", question_heads(self.layout)),
+            ("result", to_one),
+            ("ask", ask_one),
+        ):
             found[name] = as_bytes(heads)
         return found
 

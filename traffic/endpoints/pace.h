@@ -22,4 +22,7 @@ static void refill(s64 *earned_at, s64 interval, s64 depth, s64 *late, s64 now) 
 /* The time from which a stream has credit for a fragment. */
 static s64 has_credit_at(const struct stream *stream) { return stream->earned_at + stream->interval; }
 
-static void spend(struct stream *stream) { stream->earned_at += (s64)(stream->interval * stream->slower); }
+/* A packet takes its part of the time of a fragment. */
+static void spend(struct stream *stream, u32 bytes) {
+    stream->earned_at += (s64)(stream->interval * stream->slower * bytes / (HEAD_BYTES + 4 * VALUES));
+}

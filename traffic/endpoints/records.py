@@ -16,7 +16,7 @@ import numpy as np
 
 from inakit.planner.core.plan import ACKNOWLEDGED_AT_ONCE
 from inakit.topo.c_library import LIBRARY, build
-from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, Flag, Kind, offset_of
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, Flag, Kind, constant, offset_of
 
 HEAD = ("u1", (BARE_FRAME.itemsize,))
 """The head of a packet, `BARE_FRAME`, as bytes."""
@@ -55,9 +55,9 @@ STREAM = record(
     *same("u8", "first_row", "start", "gradient", "key", "results"),
     *same("i8", "gradient_values", "interval", "depth", "held", "gap", "gap_again"),
     *same("u4", "magnitude", "turns", "max_backoff", "active"),
-    *same("u1", "yields", "returns", "heeds", "keeps", "repairs"),
+    *same("u1", "yields", "returns", "heeds", "keeps", "repairs"), *same("u4", "last", "before"),
     *same("f8", "least", "size", "threshold", "share", "slower"),
-    *same("i8", "shortest", "recent", "trips", "silent"),
+    *same("i8", "shortest", "recent", "trips", "silent", "answered", "unsteady"),
     *same("u4", "base", "next", "first_seq", "ready", "again_first", "again_last"),
     *same("i8", "newest_order", "order", "seen", "marked", "cut_at", "cuts", "smoothed", "deviation", "measured_from"),
     *same("i8", "earned_at", "late", "look_at"),
@@ -74,9 +74,11 @@ fragment at the planned rate; `depth`, that of a full bucket; `held`, the time f
 the first that has not been sent. Heads are complete but for flags, sequence number, slot and part: `head` and
 `question`, of its gradients and questions; `result` and `ask`, of a PS's answers to its worker alone.
 
-Where aggregators repair losses (`repairs`), a worker asks for an overdue result after `gap` intervals, and again after
-`gap_again`. `shortest` and `recent`: its shortest round trip, and that of the last `trips`; `slower`: the factor of its
-interval; `silent`: how many results it asks for at once while none come.
+Where aggregators repair losses (`repairs`), a worker asks for a late result after `gap` intervals, and after
+`gap_again` while it cannot send. `last` and `before`: the last two fragments that it has sent, or `NONE`. `shortest`
+and `recent`: its shortest round trip, and that of the last `trips`; `answered` and `unsteady`: the smoothed round trip
+of questions, and its deviation; `slower`: the factor of its interval; `silent`: how often it has waited for any result
+in vain.
 
 A stream of a collective is a connection, whose fragments begin at `first_chunk` of the arrays over chunks. Up to
 `known` its values have all their terms; `distance` is the number of ranks to its end. Its receiver has all fragments up
@@ -84,16 +86,17 @@ to `arrived`, and `fresh` ones that it has not acknowledged since `fresh_since`.
 """
 
 ROW = record(
-    *same("i8", "begun_at", "sent_at", "order"), *same("u4", "next", "asker"), *same("u1", "tries", "flags", "parts")
+    *same("i8", "begun_at", "sent_at", "order"), *same("u4", "next", "asker"),
+    *same("u1", "tries", "flags", "parts", "asked"),
 )  # fmt: skip
 """A fragment that a stream has sent: the times of its first and last sending, the place of the last one among all of
 its stream, the number of sendings, and the arrived parts of its result. `next`: the next fragment to be sent again;
-`asker`: the label of who asked for it, plus 1.
+`asker`: the label of who asked for it, plus 1; `asked`: the number of questions for its result.
 """
 
 TREE = record(
     *same("u4", "key", "job", "server", "slots", "count", "crowd", "labels", "mask", "first_seq", "open"),
-    *same("u4", "reach", "height"),
+    *same("u4", "reach", "height", "last", "before"),
     *same("u8", "first_row", "first_label", "first_worker", "everyone"),
     *same("u1", "stands_by", "hashed", "counted", "asks", "hides"),
     *same("i8", "ingress_frames", "last_arrival_at", "discarded", "notices", "miscounts"),
@@ -103,7 +106,7 @@ TREE = record(
 """A tree, as in `Trees`. `crowd`: the number of its workers, whose streams are in `workers` from `first_worker` on.
 `asks`: its workers do not send missing fragments unasked; `hides`: its aggregators keep their sums. `open`: its first
 fragment that is not summed. If its PS asks for what it lacks, `reach` is that of the tree, else 0; `height`: the most
-aggregators one above the other.
+aggregators one above the other; `last` and `before`: the last two fragments whose results it has sent, or `NONE`.
 """
 
 LABEL = record(*same("u4", "size", "stream", "summands", "unused"), *same("u8", "set", "first_summand"))
@@ -111,8 +114,11 @@ LABEL = record(*same("u4", "size", "stream", "summands", "unused"), *same("u8", 
 Bit i of an aggregator's bitmap is the set at `summands[first_summand + i]`.
 """
 
-SUM = record(*same("i8", "fragment", "asked_at"), *same("u1", "done", "marked"), ("sums", "i8", (FRAGMENT.values,)))
-"""A PS's sum of a fragment: whether it covers all workers, and whether a packet of it met with a long queue."""
+SUM = record(
+    *same("i8", "fragment", "asked_at"), *same("u1", "done", "marked", "answered"), ("sums", "i8", (FRAGMENT.values,))
+)
+"""A PS's sum of a fragment: whether it covers all workers (`done`), whether a packet of it met with a long queue
+(`marked`), and whether its result has been sent to all (`answered`)."""
 
 EXPECTED = record(
     ("fragment", "i8"), *same("u4", "added", "narrow", "is_wrong", "unused"),
@@ -174,7 +180,7 @@ def definitions() -> str:
     numbers = {"VALUES": FRAGMENT.values, "HEAD_BYTES": BARE_FRAME.itemsize}
     for field in ("kind", "flags", "job", "tree", "label", "seq", "slot", "bitmap", "workers", "part"):
         numbers[f"AT_{field.upper()}"] = offset_of("ina", field)
-    numbers["ACKNOWLEDGED_AT_ONCE"] = ACKNOWLEDGED_AT_ONCE
+    numbers |= {"ACKNOWLEDGED_AT_ONCE": ACKNOWLEDGED_AT_ONCE, "SENT_BEFORE": constant("SENT_BEFORE")}
     numbers |= {each.name: int(each) for each in (*Kind, *Flag) if each.name}
     of_all = {name: f"{of} *" for name, of in POINTERS.items()}
     of_all |= {"send": "send_fn *", "context": "void *"}

@@ -7,11 +7,11 @@
  */
 
 /* a PS wants it directly; although its result is here; it is to be sent again; only its result is to be asked for */
-enum { NOTICED = 1, WANTED = 2, QUEUED = 4, ASKING = 8 };
-#define NONE 0xFFFFFFFFu
+enum { NOTICED = 1, WANTED = 2, QUEUED = 4, ASKING = 8, LOST = 16 };
 
-static int goes_directly(const struct endpoints *all, const struct row *row, s64 now) {
-    return row->flags & NOTICED || now - row->begun_at > all->direct_after;
+static int goes_directly(const struct endpoints *all, const struct stream *stream, const struct row *row, s64 now) {
+    int may = !stream->repairs || row == row_of(all, stream, stream->base);
+    return row->flags & NOTICED || (may && now - row->begun_at > all->direct_after);
 }
 
 static void send_again(struct endpoints *all, struct stream *stream, u32 fragment) {
@@ -46,7 +46,7 @@ static void repeat(struct endpoints *all, struct stream *stream, u32 fragment, s
         send_question(all, stream, fragment, now);
         return;
     }
-    send_fragment(all, stream, fragment, RETRANSMITTED | (goes_directly(all, row, now) ? DIRECT : 0), now);
+    send_fragment(all, stream, fragment, RETRANSMITTED | (goes_directly(all, stream, row, now) ? DIRECT : 0), now);
     stream->retransmitted++;
 }
 
@@ -71,7 +71,7 @@ static void look(struct endpoints *all, struct stream *stream, s64 now) {
             stream->look_at = expires;
         if (!late && !overtaken)
             continue;
-        int costly = late && (!stream->keeps || goes_directly(all, row, now));
+        int costly = late && (!stream->keeps || goes_directly(all, stream, row, now));
         congested |= !(row->flags & NOTICED) && (costly || (overtaken && stream->yields));
         if (fragment < end)
             send_again(all, stream, fragment);

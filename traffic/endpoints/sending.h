@@ -75,17 +75,31 @@ static s64 patience(const struct endpoints *all, const struct stream *stream, co
 
 /* ---- packets ---- */
 
+#define NONE 0xFFFFFFFFu
+
+/* How many fragments before one another is, as packets say: plus 2^15, or 0 if there is none. */
+static u32 ago(u32 fragment, u32 other) {
+    u32 biased = fragment - other + SENT_BEFORE;
+    return other != NONE && biased <= 0xffff ? biased : 0;
+}
+
+/* A packet names the two that were sent before it. */
+static void name_sent_before(u8 *frame, u32 fragment, u32 *last, u32 *before) {
+    put16(frame + AT_BITMAP, ago(fragment, *last)), put16(frame + AT_BITMAP + 2, ago(fragment, *before));
+    *before = *last, *last = fragment;
+}
+
 /* A fragment, or a question about it, has left. */
-static void note_try(struct stream *stream, struct row *row, s64 now) {
+static void note_try(struct stream *stream, struct row *row, u32 bytes, s64 now) {
     row->sent_at = now, row->order = stream->order++;
     row->tries += row->tries < MOST_TRIES;
-    spend(stream);
+    spend(stream, bytes);
 }
 
 static void note_sent(const struct endpoints *all, struct stream *stream, struct row *row, s64 now) {
     s64 expires;
     row->begun_at = row->tries ? row->begun_at : now;
-    note_try(stream, row, now);
+    note_try(stream, row, HEAD_BYTES + 4 * VALUES, now);
     stream->sent++, stream->last_sent_at = now;
     if (stream->first_sent_at < 0)
         stream->first_sent_at = now;
@@ -109,6 +123,8 @@ static void send_gradient(struct endpoints *all, struct stream *stream, u32 frag
     put32(frame + AT_SLOT, slot_of(tree, seq));
     if (flags & RETRANSMITTED)
         put32(frame + AT_BITMAP, 0), put32(frame + AT_BITMAP + 4, row->asker), row->asker = 0;
+    if (stream->repairs && !(flags & DIRECT))
+        name_sent_before(frame, fragment, &stream->last, &stream->before);
     load(stream, fragment, values);
     if (!row->tries) {
         struct expected *expected = expected_of(all, tree, fragment);
@@ -120,15 +136,17 @@ static void send_gradient(struct endpoints *all, struct stream *stream, u32 frag
     give(all, &all->hosts[stream->host], frame, sizeof frame);
 }
 
-/* Ask for a fragment's result: the values have room for it. */
+/* Ask for a fragment's result. */
 static void send_question(struct endpoints *all, struct stream *stream, u32 fragment, s64 now) {
     u32 seq = stream->first_seq + fragment;
-    u8 frame[HEAD_BYTES + 4 * VALUES] = {0};
+    struct row *row = row_of(all, stream, fragment);
+    u8 frame[HEAD_BYTES];
     memcpy(frame, stream->question, HEAD_BYTES);
     put32(frame + AT_SEQ, seq);
     put32(frame + AT_SLOT, slot_of(&all->trees[stream->tree], seq));
     give(all, &all->hosts[stream->host], frame, sizeof frame);
-    note_try(stream, row_of(all, stream, fragment), now);
+    note_try(stream, row, sizeof frame, now);
+    row->asked += row->asked < MOST_TRIES;
 }
 
 static void send_fragment(struct endpoints *all, struct stream *stream, u32 fragment, u32 flags, s64 now) {

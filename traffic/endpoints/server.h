@@ -48,7 +48,7 @@ static struct sum *sum_of(const struct endpoints *all, const struct tree *tree, 
 static void server_begin(struct endpoints *all, struct tree *tree) {
     for (u64 i = 0; i <= tree->mask; i++)
         all->sums[tree->first_row + i].fragment = all->expected[tree->first_row + i].fragment = -1;
-    tree->asks = tree->stands_by, tree->open = 0;
+    tree->asks = tree->stands_by, tree->open = 0, tree->last = tree->before = NONE;
 }
 
 /* Whether no worker can have sent a fragment yet, because its windows begin before: a forged one would take the memory of
@@ -90,6 +90,8 @@ static void send_answer(struct endpoints *all, struct host *host, struct answer 
     put32(frame + AT_SLOT, slot_of(tree, seq));
     if (answer.kind == NOTICE && answer.part)
         frame[AT_FLAGS] |= PARTIAL, frame[AT_WORKERS] = frame[AT_WORKERS + 1] = 0;
+    if (answer.kind == RESULT && tree->reach && !stream && !answer.wide && !sum->answered)
+        name_sent_before(frame, answer.fragment, &tree->last, &tree->before), sum->answered = 1;
     if (answer.kind == RESULT) {
         frame[AT_PART] = answer.part;
         frame[AT_FLAGS] |= (answer.wide ? OVERFLOW : 0) | (sum->marked ? ECN : 0);
@@ -137,7 +139,7 @@ static void answer_result(struct endpoints *all, const struct tree *tree, const 
 /* A sum is complete: one result for all workers, which the network copies. A server that stands by for a root in the
  * network sends one to each worker. */
 static void finish(struct endpoints *all, const struct tree *tree, struct sum *sum, s64 now) {
-    sum->done = 1, sum->asked_at = now;
+    sum->done = 1, sum->asked_at = -NEVER;
     if (!tree->stands_by)
         answer_result(all, tree, sum, NONE, now);
     for (u32 i = 0; tree->stands_by && i < tree->crowd; i++)
@@ -171,24 +173,34 @@ static void request(struct endpoints *all, struct tree *tree, const struct label
     }
 }
 
-/* A label has sent a fragment: what it sent before must have come. `ina.p4` looks as far back in aggregators. */
-static void look_back(struct endpoints *all, struct tree *tree, const struct label *label, u32 fragment, s64 now) {
-    u32 lag = (tree->reach / 64 + 1) * (1 + 2 * tree->height);
-    for (u32 again = 0; again < 2; again++, lag += tree->reach / 8) {
-        struct sum *sum = lag <= fragment ? sum_of(all, tree, fragment - lag) : 0;
-        if (sum && !sum->done && !includes(covered_by(all, tree, sum), all->sets + label->set, all->words)) {
-            request(all, tree, label, fragment - lag, now);
-            return;
-        }
-    }
+/* Ask a label for a fragment that has not come; returns whether it has not. */
+static int look_for(struct endpoints *all, struct tree *tree, const struct label *label, u32 fragment, s64 now) {
+    struct sum *sum = fragment < tree->count && !is_beyond(all, tree, fragment) ? sum_of(all, tree, fragment) : 0;
+    if (!sum || sum->done || includes(covered_by(all, tree, sum), all->sets + label->set, all->words))
+        return 0;
+    request(all, tree, label, fragment, now);
+    return 1;
 }
 
-/* A child misses a result. One to all workers that has just been sent is on its way. */
+/* A packet of a label names the two that it has sent before, and what it sent earlier must have come too. `ina.p4` looks
+ * as far back in aggregators. */
+static void look_back(struct endpoints *all, struct tree *tree, const struct label *label, const u8 *frame, u32 fragment,
+                      s64 now) {
+    u32 last = get16(frame + AT_BITMAP), before = get16(frame + AT_BITMAP + 2);
+    u32 lag = (tree->reach / 32 + 1) * (2 + tree->height);
+    int missing = last && look_for(all, tree, label, fragment + SENT_BEFORE - last, now);
+    if (missing && before)
+        look_for(all, tree, label, fragment + SENT_BEFORE - before, now);
+    if (!missing && !(frame[AT_FLAGS] & RETRANSMITTED))
+        look_for(all, tree, label, fragment - lag, now);
+}
+
+/* A child misses a result. One that has just been sent again to all workers is on its way. */
 static void take_ask(struct endpoints *all, struct tree *tree, const struct label *label, struct sum *sum, s64 now) {
-    s64 just = all->streams[all->workers[tree->first_worker]].interval * (tree->reach / 8);
+    s64 just = all->streams[all->workers[tree->first_worker]].interval * (tree->reach / 32);
     if (!sum->done && !includes(covered_by(all, tree, sum), all->sets + label->set, all->words))
         request(all, tree, label, (u32)sum->fragment, now);
-    if (!sum->done || (label->stream == NONE && now - sum->asked_at < just))
+    if (!sum->done || (label->stream == NONE && sum->asked_at > now - just))
         return;
     sum->asked_at = now;
     answer_result(all, tree, sum, label->stream, now);
@@ -242,7 +254,7 @@ static void server_take(struct endpoints *all, struct tree *tree, const struct l
     const u64 *members = members_of(all, label, frame, room), *everyone = all->sets + tree->everyone;
     int overflown = !sum->done && flags & OVERFLOW && label->stream == NONE;
     /* an aggregator asks for its sum again, and not for the result */
-    int repairs = tree->reach && !(flags & PARTIAL) && get64(frame + AT_BITMAP);
+    int repairs = tree->reach && !(flags & PARTIAL) && get32(frame + AT_BITMAP + 4);
     if (sum->done && flags & RETRANSMITTED && !repairs) /* to the worker that asked, or to all if an aggregator's packet hides it */
         answer_result(all, tree, sum, label->stream, now);
     if (overflown) {
@@ -258,8 +270,8 @@ static void server_take(struct endpoints *all, struct tree *tree, const struct l
             finish(all, tree, sum, now);
     } else
         tree->discarded++;
-    if (tree->reach && !(flags & (RETRANSMITTED | PARTIAL)))
-        look_back(all, tree, label, fragment, now);
+    if (tree->reach && !(flags & (PARTIAL | DIRECT)))
+        look_back(all, tree, label, frame, fragment, now);
     int clashes = tree->hides && meets(covered, members, words) && !includes(covered, members, words);
     if (!sum->done && (clashes || (tree->asks && flags & DIRECT)))
         ask(all, tree, sum, now);

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address
 from typing import Any
 
@@ -245,9 +246,9 @@ def gradient_heads(layout: StreamLayout, made: Callable[..., Frames] = new_frame
     return heads
 
 
-def question_heads(gradients: Frames) -> Frames:
-    """The heads of packets by which workers ask for results, (streams,), given those of their gradients."""
-    heads = gradients.copy()
+def question_heads(layout: StreamLayout) -> Frames:
+    """The heads of packets by which workers ask for results, (streams,). They have no values."""
+    heads = gradient_heads(layout, partial(new_frames, dtype=BARE_FRAME))
     heads["ina"]["kind"], heads["ina"]["bitmap"] = Kind.QUESTION, 0
     return heads
 

@@ -18,6 +18,8 @@ static u64 get64(const u8 *at) {
     return __builtin_bswap64(number);
 }
 
+static void put16(u8 *at, u32 number) { at[0] = (u8)(number >> 8), at[1] = (u8)number; }
+
 static void put32(u8 *at, u32 number) {
     number = __builtin_bswap32(number);
     memcpy(at, &number, 4);

@@ -11,6 +11,10 @@
 
 static u32 window(const struct stream *stream) { return (u32)stream->size; }
 
+static int has_room(const struct stream *stream) {
+    return stream->next < stream->count && stream->next - stream->base < window(stream);
+}
+
 static double larger(double one, double other) { return one > other ? one : other; }
 
 static void adapt_to_marks(struct stream *stream, u32 marked) {

@@ -4,13 +4,9 @@ static void stream_begin(struct endpoints *all, struct stream *stream, s64 now) 
     stream->base = stream->next = 0, stream->active = 1;
     stream->newest_order = stream->order - 1;
     stream->sent = 0, stream->first_sent_at = -1, stream->wrong = 0;
-    stream->again_first = NONE, stream->look_at = NEVER;
+    stream->again_first = stream->last = stream->before = NONE, stream->look_at = NEVER;
     stream->known = stream->arrived = stream->newest = stream->fresh = stream->hurried = 0;
     begin_pace(stream, now);
-}
-
-static int has_room(const struct stream *stream) {
-    return stream->next < stream->count && stream->next - stream->base < window(stream);
 }
 
 static void send_new(struct endpoints *all, struct stream *stream, s64 now) {
@@ -55,6 +51,8 @@ static void worker_act(struct endpoints *all, u32 number, s64 now) {
  * others it is unknown which sending a result answers. */
 static void acknowledge(struct endpoints *all, struct stream *stream, u32 fragment, u32 marked, s64 now) {
     struct row *row = row_of(all, stream, fragment);
+    if (row->flags & LOST && row->asked == 1 && row->tries == 2)
+        note_answer(stream, now - row->sent_at);
     if (row->tries == 1 && !(row->flags & NOTICED)) {
         if (row->order > stream->newest_order)
             stream->newest_order = row->order;
@@ -108,8 +106,10 @@ static int worker_receive(struct endpoints *all, struct tree *tree, u32 host, co
     if (frame[AT_KIND] == NOTICE && flags & ECN)
         shrink(stream, now, timeout_of(all, stream));
     else if (frame[AT_KIND] == NOTICE && flags & PARTIAL) {
-        u32 asker = get16(frame + AT_WORKERS) + 1, after = (u32)get64(frame + AT_BITMAP);
+        u32 asker = get16(frame + AT_WORKERS) + 1, after = get32(frame + AT_BITMAP + 4);
         take_question(all, stream, fragment, asker);
+        if (get32(frame + AT_BITMAP))
+            take_question(all, stream, fragment - get32(frame + AT_BITMAP), asker);
         if (after)
             take_question(all, stream, fragment + after, NOBODY);
     } else if (frame[AT_KIND] == NOTICE)
@@ -122,6 +122,9 @@ static int worker_receive(struct endpoints *all, struct tree *tree, u32 host, co
             keep(stream, fragment, frame + HEAD_BYTES, wide, part);
         row->parts |= wide ? 1 << part : WHOLE;
         stream->last_result_at = now;
+        for (u32 at = AT_BITMAP; stream->repairs && !(flags & RETRANSMITTED) && at <= AT_BITMAP + 2; at += 2)
+            if (get16(frame + at))
+                notice_loss(all, stream, fragment + SENT_BEFORE - get16(frame + at));
         if (row->parts == WHOLE)
             acknowledge(all, stream, fragment, flags & ECN ? 1 : 0, now);
     } else

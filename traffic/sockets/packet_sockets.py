@@ -288,7 +288,7 @@ JUMP_EQUAL, JUMP_ANY_BIT, RETURN = 0x15, 0x45, 0x06
 
 
 def ina_filter() -> list[Line]:
-    """The program that accepts whole INA frames over UDP over IPv4 without options; one without values is a notice.
+    """The program that accepts whole INA frames over UDP over IPv4 without options: of notices and questions the heads.
 
     It accepts no frames that the switches' parser treats as other IPv4, because these cross switches without admission.
     """
@@ -299,7 +299,7 @@ def ina_filter() -> list[Line]:
         (LOAD_BYTE, offset_of("ipv4", "protocol"), JUMP_EQUAL, socket.IPPROTO_UDP),
         (LOAD_HALF, offset_of("udp", "dst_port"), JUMP_EQUAL, UDP_PORT),
     ]
-    end = 2 * len(tests) + 6
+    end = 2 * len(tests) + 7
     program = []
     for number, (load, offset, test, value) in enumerate(tests):
         out = end - (2 * number + 2)
@@ -307,10 +307,11 @@ def ina_filter() -> list[Line]:
     return [
         *program,
         (LOAD_LENGTH, 0, 0, 0),
-        (JUMP_EQUAL, 3, 0, FRAME.itemsize),
-        (JUMP_EQUAL, 0, 3, BARE_FRAME.itemsize),
+        (JUMP_EQUAL, 4, 0, FRAME.itemsize),
+        (JUMP_EQUAL, 0, 4, BARE_FRAME.itemsize),
         (LOAD_BYTE, 0, 0, offset_of("ina", "kind")),
-        (JUMP_EQUAL, 0, 1, Kind.NOTICE),
+        (JUMP_EQUAL, 1, 0, Kind.NOTICE),
+        (JUMP_EQUAL, 0, 1, Kind.QUESTION),
         (RETURN, 0, 0, FRAME.itemsize),
         (RETURN, 0, 0, 0),
     ]

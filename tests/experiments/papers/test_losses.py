@@ -52,6 +52,19 @@ def test_no_recovery_is_quicker_than_the_bound() -> None:
     assert times["without"] < times["bound of bursts"]
 
 
+@pytest.mark.compiler
+@pytest.mark.parametrize(
+    ("network", "loss", "burst"), [("fat-tree 4", 1e-3, 64), ("fat-tree 4", 1e-2, 1), ("fat-tree 8", 1e-2, 1)]
+)
+def test_questions_do_not_fill_the_links(network: str, loss: float, burst: float) -> None:
+    workers = {"fat-tree 4": 15, "fat-tree 8": 127}[network]
+    size = losses.network(network, workers, 1_000_000)
+    found = losses.measure({**size, **losses.line("aro", INA), **losses.losing(loss, burst), "seed": 1})
+    assert found["exact"]
+    assert found["judged"] == VALID
+    assert float(found["over_plan"]) < 1.3
+
+
 def test_losses_are_on_all_links_or_on_both_directions_of_one() -> None:
     trial: Trial = {**losses.SMALL, **losses.line("aro")}
     prepared = plan_to_run(losses.problem_of(trial), "aro", 0)

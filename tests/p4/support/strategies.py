@@ -79,7 +79,7 @@ def asked_of_its_result(seq: int) -> list[Step]:
     """A finished sum, the result that takes its place, and a child that missed it."""
     of: dict[str, Any] = {"job": ASKING_JOB, "tree": 1, "seq": seq, "slot": seq % SLOTS, "workers": 1}
     sent = [packet(port, kind=Kind.GRADIENT, values=1, label=label, **of) for port, label in ((5, 14), (6, 15))]
-    asked = packet(5, kind=Kind.QUESTION, values=0, label=14, **of)
+    asked = packet(5, kind=Kind.QUESTION, label=14, **of)
     return [*sent, packet(ROOT_PORT, kind=Kind.RESULT, values=2, **of), asked]
 
 
@@ -110,7 +110,7 @@ def gradients(draw: st.DrawFn, newest: int) -> Step:
     kind = Kind.QUESTION if job == ASKING_JOB and draw(rarely(25)) else Kind.GRADIENT
     if job == ASKING_JOB:
         ina["bitmap"] = draw(ASKED)
-    return packet(port, kind=kind, values=draw(VALUES), **ina)
+    return packet(port, kind=kind, values=None if kind is Kind.QUESTION else draw(VALUES), **ina)
 
 
 @cache
