@@ -203,7 +203,7 @@ def number(value: int) -> str:
 
 
 def register_section(registers: Mapping[str, Values], length: int, shown: int | None) -> Section:
-    """A line for each index at which a register is not 0, a column for each register or family of registers.
+    """A line for each index at which a register is not 0, a column for each register or family with such values.
 
     If the registers are those of slots, the slots that hold a fragment come first.
     """
@@ -216,7 +216,8 @@ def register_section(registers: Mapping[str, Values], length: int, shown: int | 
         title += f", {np.count_nonzero(waiting)} slots hold a fragment"
     if len(used) > len(used[:shown]):
         title += f"; here {shown}: --register NAME shows all of one register, --format json of all"
-    return title, element_rows(families(registers), used[:shown]) if used.size else [[]]
+    columns = {name: values for name, values in families(registers).items() if values.any()}
+    return title, element_rows(columns, used[:shown]) if used.size else [[]]
 
 
 def families(registers: Mapping[str, Values]) -> dict[str, NDArray[Any]]:
