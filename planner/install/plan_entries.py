@@ -259,13 +259,15 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
     """
     routes: Routes = {}
     for tree in trees:
-        for worker in tree.workers.values():
+        for label, worker in tree.workers.items():
             up: tuple[str, ...] = (worker,)  # the way of results in reverse
             while up[-1] != tree.root:
                 up = (*up, tree.result_parents[up[-1]])
-            down = tuple(reversed(up))
-            for at in range(len(down) - 1 if tree.repairs else 1):  # each switch on the way may ask the worker
-                add_route(fabric, routes, down[at:])
+            add_route(fabric, routes, tuple(reversed(up)))
+            if tree.repairs:  # each switch on either way may ask the worker
+                for down in (tuple(reversed(up)), tuple(reversed(without_detours(tree.way(label))))):
+                    for at in range(len(down) - 1):
+                        add_route(fabric, routes, down[at:])
             if tree.server is not None:
                 up = without_detours(up + tree.fallback[1:])
                 add_route(fabric, routes, tuple(reversed(up)))

@@ -343,10 +343,11 @@ def test_targets_copy_a_packet_to_as_many_ports_as_plans_are_told() -> None:
     assert ina_program.COPIES == MAX_REPLICAS
 
 
-@pytest.mark.parametrize(("k", "planner"), [(4, "panama"), (8, "soar")])
-def test_every_aggregator_that_repairs_losses_can_ask_its_workers(k: int, planner: str) -> None:
-    """Also those of later trees, and where two of a tree are on one switch, of which one sees results."""
-    problem = first_is_server(fat_tree(k))
+@pytest.mark.parametrize(("k", "planner"), [(4, "panama"), (8, "soar"), (None, "panama")])
+def test_every_aggregator_that_repairs_losses_can_ask_its_workers(k: int | None, planner: str) -> None:
+    """Also those of later trees, where two of a tree are on one switch, of which one sees results, and off the way of
+    results."""
+    problem = first_is_server(with_ina(leaf_spine(4, 4, 3), share=0.2) if k is None else fat_tree(k))
     plan = with_policy(problem, find_method(planner).plan(problem), "hop-by-hop")
     ipv4 = {host: address.ipv4 for host, address in addresses(problem.fabric).items()}
     tables = [(each.switch, row) for each in entries(problem, plan).switches for row in each.tables]
