@@ -264,10 +264,9 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
             while up[-1] != tree.root:
                 up = (*up, tree.result_parents[up[-1]])
             add_route(fabric, routes, tuple(reversed(up)))
-            if tree.repairs:  # each switch on either way may ask the worker
-                for down in (tuple(reversed(up)), tuple(reversed(without_detours(tree.way(label))))):
-                    for at in range(len(down) - 1):
-                        add_route(fabric, routes, down[at:])
+            for way in (up, without_detours(tree.way(label))) if tree.repairs else ():
+                for end in range(len(way), 1, -1):  # each switch on either way may ask the worker
+                    add_route(fabric, routes, tuple(reversed(way[:end])))
             if tree.server is not None:
                 up = without_detours(up + tree.fallback[1:])
                 add_route(fabric, routes, tuple(reversed(up)))

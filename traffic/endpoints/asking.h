@@ -40,17 +40,6 @@ static s64 silence(const struct endpoints *all, const struct stream *stream) {
     return stream->held + (!stream->shortest || time > longest ? longest : time);
 }
 
-/* A lost result has come after one question: that time is a round trip, in which nobody waited for other workers. */
-static void note_answer(struct stream *stream, s64 took) {
-    s64 apart = took - stream->answered;
-    if (!stream->answered) {
-        stream->answered = took, stream->unsteady = took / 2;
-        return;
-    }
-    stream->unsteady += ((apart < 0 ? -apart : apart) - stream->unsteady) / 4;
-    stream->answered += apart / 8;
-}
-
 /* The time at which to ask for a result. */
 static s64 asks_at(const struct endpoints *all, const struct stream *stream, u32 fragment) {
     const struct row *row = row_of(all, stream, fragment);

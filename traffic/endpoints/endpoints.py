@@ -136,7 +136,7 @@ class Endpoints:
             found[name][repaired] = np.maximum(of.in_flight[repaired] * part, 1)
         found["size"] = found["threshold"] = of.in_flight
         found["slower"] = 1
-        found["share"], found["smoothed"], found["newest_order"] = 1, -1, -1
+        found["share"], found["smoothed"], found["answered"], found["newest_order"] = 1, -1, -1, -1
         found["again_first"], found["first_sent_at"] = NONE, -1
         found["gradient_values"] = [self.layout.problem.jobs[job].gradient_bytes // 4 for job in of.job]
         set_pace(found, of.rate_fps, self.options)

@@ -38,17 +38,22 @@ static void give(const struct endpoints *all, struct host *host, const u8 *frame
 
 #define MEASURED 8 /* the fragments of a window whose round trip is measured; more would make the deviation forget too soon */
 
+/* Add a sample to a smoothed round trip, which is negative without any, and to its deviation. */
+static void smooth(s64 *smoothed, s64 *deviation, s64 sample) {
+    s64 apart = sample - *smoothed;
+    if (*smoothed < 0) {
+        *smoothed = sample, *deviation = sample / 2;
+        return;
+    }
+    *deviation += ((apart < 0 ? -apart : apart) - *deviation) / 4;
+    *smoothed += apart / 8;
+}
+
 static void measure(struct stream *stream, const struct row *row, s64 now) {
-    s64 sample = now - row->sent_at, apart = sample - stream->smoothed;
     if (row->order < stream->measured_from)
         return;
     stream->measured_from = row->order + stream->in_flight / MEASURED + 1;
-    if (stream->smoothed < 0) {
-        stream->smoothed = sample, stream->deviation = sample / 2;
-        return;
-    }
-    stream->deviation += ((apart < 0 ? -apart : apart) - stream->deviation) / 4;
-    stream->smoothed += apart / 8;
+    smooth(&stream->smoothed, &stream->deviation, now - row->sent_at);
 }
 
 /* The timeout of a stream's fragments. A round trip includes the wait for other workers, so it can have any length;

@@ -90,9 +90,9 @@ static void send_answer(struct endpoints *all, struct host *host, struct answer 
     put32(frame + AT_SLOT, slot_of(tree, seq));
     if (answer.kind == NOTICE && answer.part)
         frame[AT_FLAGS] |= PARTIAL, frame[AT_WORKERS] = frame[AT_WORKERS + 1] = 0;
-    if (answer.kind == RESULT && tree->reach && !stream && !answer.wide && !sum->answered)
-        name_sent_before(frame, answer.fragment, &tree->last, &tree->before), sum->answered = 1;
     if (answer.kind == RESULT) {
+        if (tree->reach && !stream && !answer.wide && !sum->answered)
+            name_sent_before(frame, answer.fragment, &tree->last, &tree->before), sum->answered = 1;
         frame[AT_PART] = answer.part;
         frame[AT_FLAGS] |= (answer.wide ? OVERFLOW : 0) | (sum->marked ? ECN : 0);
         for (u32 i = 0; i < VALUES; i++)

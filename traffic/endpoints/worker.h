@@ -51,8 +51,8 @@ static void worker_act(struct endpoints *all, u32 number, s64 now) {
  * others it is unknown which sending a result answers. */
 static void acknowledge(struct endpoints *all, struct stream *stream, u32 fragment, u32 marked, s64 now) {
     struct row *row = row_of(all, stream, fragment);
-    if (row->flags & LOST && row->asked == 1 && row->tries == 2)
-        note_answer(stream, now - row->sent_at);
+    if (row->flags & LOST && row->asked == 1 && row->tries == 2) /* a round trip in which nobody waited for other workers */
+        smooth(&stream->answered, &stream->unsteady, now - row->sent_at);
     if (row->tries == 1 && !(row->flags & NOTICED)) {
         if (row->order > stream->newest_order)
             stream->newest_order = row->order;
