@@ -38,10 +38,9 @@ from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.run.circuit_schedule import CIRCUITS
 from inakit.experiments.run.outcome import PLANNED_LINKS
 from inakit.experiments.run.printed_report import (
-    NO_RESULTS,
-    OVERLOAD,
     collision_lines,
     interference_lines,
+    no_result,
     replay_lines,
     sampled_lines,
     stranger_lines,
@@ -389,13 +388,11 @@ SERIES = ("link_series.csv.gz", "links.csv", "slot_series.csv")
 UNFINISHED = "The run has not ended: the figures cover only its measured part."
 MEANINGS = {
     VALID: "The emulation kept up and every sum is exact: the measured figures are results.",
-    "OVERLOADED": OVERLOAD,
-    **NO_RESULTS,
     "INCOMPLETE": UNFINISHED,
     "INTERRUPTED": UNFINISHED,
     "FAILED": UNFINISHED,
 }
-"""The meaning of each verdict, in words."""
+"""What other verdicts than those of `no_result` mean, in words."""
 
 
 def document_of(folders: Sequence[Path]) -> Document:
@@ -472,7 +469,7 @@ def run_view(folder: ReadFolder) -> RunView:
         folder=folder.path.resolve().name,
         title=f"{record.fabric.name}, {record.switch}, {record.mode}",
         verdict=record.verdict,
-        meaning=MEANINGS.get(record.verdict, ""),
+        meaning=no_result(record) or MEANINGS.get(record.verdict, ""),
         reasons=record.reasons,
         world=record.switch,
         mode=record.mode,

@@ -44,6 +44,7 @@ from inakit.planner.prepared import Prepared
 from inakit.switch.circuit_switch import CircuitSwitch
 from inakit.switch.entries import Entries, SwitchEntries
 from inakit.topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.closed_loop import ClosedLoop, JobState, Progress, ReliableOptions
 from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout, in_flight
@@ -350,7 +351,7 @@ class Conductor(Interference):
                    for at_s, wanted in self.changes]  # fmt: skip
         said = (
             f"{len(changes)} slots set up {self.connections} connections; dark ports lost {self.lost:,} packets; slots "
-            f"waited {self.behind_s:.2f} s for late jobs"
+            f"waited {in_words(self.behind_s, 's', 3)} for late jobs"
         )
         reconfiguration_s = self.circuits.interconnect.reconfiguration_s
         return InterferenceRecord(

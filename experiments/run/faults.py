@@ -29,6 +29,7 @@ from inakit.planner.install.fault_entries import (
 from inakit.planner.prepared import Prepared
 from inakit.switch.entries import Entries, SwitchEntries
 from inakit.topo.fabric.fabric import DirectedLink
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.closed_loop import ClosedLoop
 from inakit.traffic.collectives.rank_data import lay_out_plan
 from inakit.traffic.endpoints.streams import StreamLayout
@@ -318,7 +319,7 @@ class Event:
         return f"{self.kind} {'-'.join(self.nodes)}"
 
     def __str__(self) -> str:
-        return self.name + ("" if self.lasting_s is None else f" for {self.lasting_s:g} s")
+        return self.name + ("" if self.lasting_s is None else f" for {in_words(self.lasting_s, 's')}")
 
 
 @dataclass
@@ -448,7 +449,7 @@ class Failures(Interference):
 
     def happened(self) -> Sequence[str]:
         """The events so far, with their times."""
-        return [f"{event} at {at_s:.2f} s" for event, at_s in self.happened_at_s]
+        return [f"{event} at {in_words(at_s, 's', 3)}" for event, at_s in self.happened_at_s]
 
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
         """The events that were applied, with their times, and the events that the run did not reach."""

@@ -126,7 +126,12 @@ OF_JOBS = (
 )
 OVERLOAD = "The figures of an overloaded run are not results: they measure the emulation."
 NO_RESULTS = {
-    "WRONG": "Wrong sums do not come from an overload: the P4 program, its entries, a switch or an endpoint is faulty."
+    "OVERLOADED": OVERLOAD,
+    "WRONG": "Wrong sums do not come from an overload: the P4 program, its entries, a switch or an endpoint is faulty.",
+}
+IN_VIRTUAL_TIME = {
+    "OVERLOADED": "Time is virtual, so no machine was too slow: the network cannot keep this plan, which knows no "
+    "delays and no waiting for slots. The figures are the network's, and do not confirm the plan."
 }
 VERDICT_STYLES: dict[str, str] = {VALID: "green", OVERLOADED: "bold red"}
 
@@ -134,6 +139,12 @@ VERDICT_STYLES: dict[str, str] = {VALID: "green", OVERLOADED: "bold red"}
 def styled(verdict: str) -> str:
     """A verdict in colour."""
     return f"[{VERDICT_STYLES.get(verdict, 'bold yellow')}]{verdict}[/]"
+
+
+def no_result(record: RunRecord) -> str:
+    """What a verdict other than VALID means for the figures, in words."""
+    virtual = IN_VIRTUAL_TIME if record.switch == "virtual" else {}
+    return virtual.get(record.verdict) or NO_RESULTS.get(record.verdict, "")
 
 
 def print_report(console: Console, record: RunRecord) -> None:
@@ -156,8 +167,8 @@ def print_report(console: Console, record: RunRecord) -> None:
     console.print(f"verdict: {styled(record.verdict)}", highlight=False)
     for reason in shortened(record.reasons):
         console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
-    if record.verdict != VALID:
-        console.print(NO_RESULTS.get(record.verdict, OVERLOAD))
+    if told := no_result(record):
+        console.print(told, soft_wrap=True)
 
 
 def interference_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
@@ -166,7 +177,7 @@ def interference_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
         yield from (f"{name}: {each.kind}: {line}" for line in each.said)
     if entry.interferences and entry.measured:
         again, cuts = entry.measured.retransmissions, entry.measured.window_cuts
-        yield f"{name}: endpoints sent {again:,} packets again, and halved windows {cuts:,} times"
+        yield f"{name}: endpoints sent {again:,} packets again, and halved windows {cuts:,} time{'s' * (cuts != 1)}"
 
 
 def replay_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
@@ -224,8 +235,8 @@ def shortened(reasons: Sequence[str]) -> Iterator[str]:
 
 
 def without_names(reason: str) -> str:
-    """The kind of a reason: its text without names and numbers."""
-    return " ".join(re.sub(r"'[^']*'|\S*\d\S*", "", reason).split())
+    """The kind of a reason: its text without names, numbers and their units."""
+    return " ".join(re.sub(r"'[^']*'|\S*\d\S*( [kMGmµn]?(bit/s|B|s)\b)?", "", reason).split())
 
 
 @dataclass(frozen=True)

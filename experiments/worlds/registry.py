@@ -20,7 +20,7 @@ from inakit.topo.errors import InputError, unknown_name
 AUTO = "auto"
 OTHERS = {
     "bmv2": "--switch fast produces the same packets, 32 to 105 times as fast (`inakit bench`)",
-    "fast": "bmv2, the reference, is 32 to 105 times slower (`inakit bench`)",
+    "fast": "it sends the packets of bmv2, the reference, 32 to 105 times as fast (`inakit bench`)",
     "virtual": "time is simulated and links have the described rates, so that figures do not depend on this machine; "
     "they agree with VALID emulations of the same plans to 0.2 % (`inakit agree`)",
 }

@@ -18,6 +18,7 @@ from math import fsum
 from inakit.planner.core.evaluate import JobPrediction, Prediction
 from inakit.planner.core.plan import Plan
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.measure.monitor import Monitor
 
@@ -196,8 +197,8 @@ def late(number: int, planned: JobPrediction, measured: Measured, tolerance: Tol
     most_s = planned_s * (1 + tolerance.relative) + planned.way_s + tolerance.settling_s
     if measured_s > most_s:
         yield (
-            f"job {number} took {measured_s:.3f} s an iteration, planned were {planned_s:.3f} s: "
-            f"at most {most_s:.3f} s with the way of the last fragment"
+            f"job {number} took {in_words(measured_s, 's', 3)} an iteration, planned were "
+            f"{in_words(planned_s, 's', 3)}: at most {in_words(most_s, 's', 3)} with the way of the last fragment"
         )
 
 
@@ -211,6 +212,6 @@ def other_ingress(
     off = measured.ps_ingress_bytes - planned.ps_ingress_bytes
     if off < -allowed or (off > allowed and not may_be_more):
         yield (
-            f"the PSs of job {number} received {measured.ps_ingress_bytes / 1e3:.1f} kB an iteration, planned were "
-            f"{planned.ps_ingress_bytes / 1e3:.1f} kB, give or take {allowed / 1e3:.1f} kB"
+            f"the PSs of job {number} received {in_words(measured.ps_ingress_bytes, 'bytes')} an iteration, planned "
+            f"were {in_words(planned.ps_ingress_bytes, 'bytes')}, give or take {in_words(allowed, 'bytes', 3)}"
         )

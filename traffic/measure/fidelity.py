@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 
 from inakit.planner.core.plan import Plan
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.measure.contention import blame, overload_reasons
 from inakit.traffic.measure.counters import Snapshot, Watched, difference
 from inakit.traffic.measure.measured import Measured
@@ -84,7 +85,8 @@ def slow_senders(measured: Measured, plan: Plan, tolerance: float) -> Iterator[s
         mean = sum(found) / len(found) if found else 0.0
         if abs(mean - planned) > tolerance * planned:
             yield (
-                f"worker '{host}' of job {job} sent at {mean / 1e6:.3g} Mbit/s, planned were {planned / 1e6:.3g} Mbit/s"
+                f"worker '{host}' of job {job} sent at {in_words(mean, 'bit/s', 3)}, "
+                f"planned were {in_words(planned, 'bit/s', 3)}"
             )
 
 
@@ -93,7 +95,7 @@ def late_senders(measured: Measured, tolerance: float, excused: Collection[str] 
     for host, late_s in measured.late_s.items():
         total_s = sum(i.communication_time_s for i in measured.iterations if host in i.sending_rate_bps)
         if late_s > tolerance * total_s and host not in excused:
-            yield f"worker '{host}' was {late_s:.3f} s behind its pace in {total_s:.3f} s"
+            yield f"worker '{host}' was {in_words(late_s, 's', 3)} behind its pace in {in_words(total_s, 's', 3)}"
 
 
 def switch_interfaces(watched: Watched) -> Iterator[str]:

@@ -15,12 +15,24 @@ function endOf(planner) {
   return Math.max(planner.series.end_s, ...ends, 0);
 }
 
-/** The axis of time below a chart. */
-function timeAxis(svg, x, height) {
-  const [, unit] = unitOf(x.domain()[1], TIME_UNITS);
-  const [size] = unitOf(x.domain()[1], TIME_UNITS);
-  const axis = d3.axisBottom(x).ticks(Math.round((x.range()[1] - x.range()[0]) / 85)).tickSizeOuter(0).tickFormat((at) => `${+(at / size).toPrecision(6)} ${unit}`);
-  add(svg, "g", {class: "axis", transform: `translate(0,${height - CHART_MARGIN.bottom})`}).call(axis);
+/** An axis below a drawing, with as many labels as have room, and all of each; `lines` is the height of the lines above it. */
+function bottomAxis(svg, x, bottom, text, lines = 0) {
+  const axis = d3.axisBottom(x).ticks(Math.max(1, Math.floor((x.range()[1] - x.range()[0]) / 85))).tickSizeOuter(0).tickFormat(text);
+  if (lines) axis.tickSize(-lines);
+  const labels = add(svg, "g", {class: `axis${lines ? " grid" : ""}`, transform: `translate(0,${bottom})`}).call(axis).selectAll("text");
+  const end = Number(svg.attr("viewBox").split(" ")[2]);
+  labels.attr("dx", function (at) { return Math.min(0, end - x(at) - this.getComputedTextLength() / 2 - 1); });
+}
+
+/** A time on the axis, in the unit of the whole axis. */
+function axisTime(at, x) {
+  const [size, unit] = unitOf(x.domain()[1], TIME_UNITS);
+  return `${+(at / size).toPrecision(6)} ${unit}`;
+}
+
+/** A value at an axis, in the unit of the peak, without zeros at its end. */
+function tickText(value, peak, text) {
+  return value ? text(value, peak).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ") : "0";
 }
 
 /** An empty chart over time: its caption, axes and scales; `label` describes it to screen readers. */
@@ -36,8 +48,8 @@ function chartFrame(parent, planner, {title, label, text, peak, height, rowsOf})
   const y = linear([0, peak * 1.05], [height - CHART_MARGIN.bottom, CHART_MARGIN.top]);
   const ticks = d3.axisLeft(y).ticks(3).tickSize(-(width - CHART_MARGIN.left - CHART_MARGIN.right));
   add(svg, "g", {class: "axis grid", transform: `translate(${CHART_MARGIN.left},0)`})
-    .call(ticks.tickFormat((value) => (value ? text(value, peak).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ") : "0")));
-  timeAxis(svg, x, height);
+    .call(ticks.tickFormat((value) => tickText(value, peak, text)));
+  bottomAxis(svg, x, height - CHART_MARGIN.bottom, (at) => axisTime(at, x));
   return {svg, x, y, height, caption};
 }
 

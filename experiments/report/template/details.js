@@ -99,8 +99,8 @@ function queueChart(panel, planner, number) {
   });
 }
 
-const packetText = (value) => `${+value.toFixed(1)} packets`;
-const fragmentText = (value) => `${+value.toFixed(1)} fragments`;
+const packetText = (value) => counting(value, "packet");
+const fragmentText = (value) => counting(value, "fragment");
 
 /** A host or a switch. */
 function nodeDetails(panel, run, planner, id) {

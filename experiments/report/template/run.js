@@ -82,7 +82,6 @@ function linksSection(parent, run) {
   const holder = add(made, "div");
   whenever(["planner", "run"], () => {
     const planner = run.planners[state.planner];
-    const rows = allLinks(run, planner);
     const show = (row) => showInDrawing({kind: "link", id: row.number});
     const bytes = (facts) => deviation(facts.plannedBytes, facts.measuredBytes);
     holder.text("");
@@ -96,19 +95,24 @@ function linksSection(parent, run) {
         {name: "queue", value: (row) => row.queue, text: (row) => (row.queue === null ? NOTHING : packetText(row.queue))},
         {name: "dropped", value: (row) => row.drops, text: (row) => countText(row.drops)},
     ];
-    const alike = d3.nest().key((row) => columns.map((column) => column.text(row)).join("|")).entries(rows).map(({values}) => values);
-    const folded = alike.length < rows.length / 2;
-    const press = folded ? choice(holder, "Links that are alike", [[true, "in one row"], [false, "a row each"]], fill) : () => {};
-    const table = add(holder, "div");
-    /** A row for each link, or for all that are alike in every column. */
-    function fill(one) {
-      press(one);
-      table.text("");
-      const shown = one ? alike.map((values) => ({...values[0], name: nameOf(values)})) : rows;
-      sortedTable(table, {label: "links", rows: shown, first: 1, columns: [{name: "link", value: (row) => row.name, act: show}, ...columns]});
-    }
-    fill(folded);
+    foldedTable(holder, "link", "links", allLinks(run, planner), show, columns);
   });
+}
+
+/** A table with a row for each of the things that have a `name`, or, where most are like others, for all that are alike. */
+function foldedTable(holder, one, many, rows, act, columns) {
+  const alike = d3.nest().key((row) => columns.map((column) => column.text(row)).join("|")).entries(rows).map(({values}) => values);
+  const folded = alike.length < rows.length / 2;
+  const press = folded ? choice(holder, `${many[0].toUpperCase()}${many.slice(1)} that are alike`, [[true, "in one row"], [false, "a row each"]], fill) : () => {};
+  const table = add(holder, "div");
+  function fill(together) {
+    press(together);
+    table.text("");
+    const nameOf = (same) => (same.length === 1 ? same[0].name : `${countText(same.length)} ${many}, such as ${same[0].name}`);
+    const shown = together ? alike.map((same) => ({...same[0], name: nameOf(same)})) : rows;
+    sortedTable(table, {label: many, rows: shown, first: 1, columns: [{name: one, value: (row) => row.name, act}, ...columns]});
+  }
+  fill(folded);
 }
 
 /** All links of the chosen planner, for CSV. */
@@ -118,8 +122,6 @@ function linkRows(run) {
   return [heads, ...allLinks(run, run.planners[state.planner]).map((facts) => keys.map((key) => facts[key]))];
 }
 
-/** The name of links in one row. */
-const nameOf = (links) => (links.length === 1 ? links[0].name : `${countText(links.length)} links, such as ${links[0].name}`);
 /** A link's part of its capacity. The time of its jobs ends with the last result, a little before its last packet. */
 const share = (facts) => (facts.measured === null ? null : Math.min(1, facts.measured / facts.capacity));
 const offMark = (row) => (row.off !== null && Math.abs(row.off) > 0.05 ? "far" : "near");
@@ -135,23 +137,27 @@ function switchesSection(parent, run) {
     const held = (row) => (planner.series.held[row.node] ? d3.max(planner.series.held[row.node]) / 10 : null);
     const off = (row) => deviation(row.planned_ratio, row.measured_ratio);
     const sums = (row) => d3.sum(planner.trees, (tree) => tree.aggregators.filter((each) => each.node === row.node).length);
-    const count = (name) => ({name: name.replace(/_/g, " "), value: (row) => counted(row, name), text: (row) => countText(counted(row, name))});
+    const count = (name) => ({name, value: (row) => counted(row, name), text: (row) => countText(counted(row, name))});
+    const read = SELDOM.filter((name) => planner.switches.some((row) => counted(row, name) !== null));
+    const seldom = read.filter((name) => planner.switches.some((row) => counted(row, name)));
+    const never = read.filter((name) => !seldom.includes(name));
     holder.text("");
-    sortedTable(holder, {
-      label: "switches", rows: planner.switches, first: 1,
-      columns: [
-        {name: "switch", value: (row) => nodes[row.node].name, act: (row) => showInDrawing({kind: "node", id: row.node})},
+    foldedTable(holder, "switch", "switches", planner.switches.map((row) => ({...row, name: nodes[row.node].name})),
+      (row) => showInDrawing({kind: "node", id: row.node}), [
         {name: "off", value: off, text: (row) => deviationText(off(row)), bySize: true},
         {name: "ratio planned", value: (row) => row.planned_ratio, text: (row) => ratioText(row.planned_ratio)},
         {name: "ratio measured", value: (row) => row.measured_ratio, text: (row) => ratioText(row.measured_ratio)},
         {name: "tier", value: (row) => nodes[row.node].tier, text: (row) => countText(nodes[row.node].tier)},
         {name: "aggregators", value: sums, text: (row) => countText(sums(row))},
-        {name: "most fragments held", value: held, text: (row) => (held(row) === null ? NOTHING : fragmentText(held(row)))},
-        ...["added", "completed", "collision", "evicted", "lost", "rejected", "malformed"].map(count),
-      ],
-    });
+        {name: "most held", value: held, text: (row) => (held(row) === null ? NOTHING : fragmentText(held(row)))},
+        ...["added", "completed", ...seldom].map(count),
+      ]);
+    if (never.length) add(holder, "p", {class: "about"}, `0 in every switch: ${never.join(", ")}.`);
   });
 }
+
+/** Counters of packets that most runs have none of. */
+const SELDOM = ["collision", "evicted", "lost", "rejected", "malformed"];
 
 /** A counter of a switch; null if it was not read. */
 function counted(row, name) {

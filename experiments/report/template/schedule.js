@@ -3,6 +3,7 @@
 
 const JOBS_AT_ONCE = 40;
 const CIRCUITS_AT_ONCE = 40;
+const GANTT_PX = 640;
 
 /** All sections of a page of schedules. */
 function scheduleSections(parent, schedule) {
@@ -60,7 +61,7 @@ function jobBars(job) {
 function circuitBars(name, circuits) {
   return {name, bars: circuits.flatMap((each) => {
     const lit = Math.min(each.until_s, each.from_s + each.dark_s);
-    const ports = `${each.ports} connection${each.ports === 1 ? "" : "s"}`;
+    const ports = counting(each.ports, "connection");
     return [
       {from: each.from_s, until: lit, kind: "dark", text: "dark, being set up"},
       {from: lit, until: each.until_s, kind: each.used > 0 ? "lit" : "idle-circuit", text: `${ports}, ${shareText(each.used)} used`, short: String(each.ports)},
@@ -111,14 +112,13 @@ function drawGantt(holder, scheduler, jobs) {
   const busy = pairs.filter(({values}) => values.some((each) => each.used > 0));
   const circuits = busy.slice(0, CIRCUITS_AT_ONCE).map(({key, values}) => circuitBars(key, values));
   const rows = [...jobs.map(jobBars), ...circuits];
-  const width = Math.max(TIMELINE_PX, holder.node().clientWidth);
+  const width = Math.max(GANTT_PX, holder.node().clientWidth);
   const gap = circuits.length ? 12 : 0;
   const height = 14 + rows.length * ROW_PX + gap + 30;
   const svg = add(holder, "svg", {class: "gantt", viewBox: `0 0 ${width} ${height}`, role: "img",
     "aria-label": `${jobs.length} jobs and the circuits of ${circuits.length} pairs of units, from ${timeText(span[0])} to ${timeText(span[1])}`});
   const x = linear(span, [NAME_PX, width - 12]).clamp(true);
-  const axis = d3.axisBottom(x).ticks(Math.round(width / 110)).tickSize(-(height - 40)).tickFormat((at) => `${countText(at)} s`);
-  add(svg, "g", {class: "axis grid", transform: `translate(0,${height - 28})`}).call(axis);
+  bottomAxis(svg, x, height - 28, (at) => `${countText(at)} s`, height - 40);
   rows.forEach((row, place) => {
     const bars = row.bars.filter((bar) => bar.until > span[0] && bar.from < span[1]);
     drawRow(svg, {...row, bars}, 10 + place * ROW_PX + (place < jobs.length ? 0 : gap), x);

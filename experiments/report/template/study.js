@@ -4,7 +4,8 @@
 /** All sections of a study. */
 function studySections(parent, study) {
   const made = section(parent, "groups", "Groups", `${study.counted}. Means with their 95 % intervals (bootstrap).`);
-  for (const figure of study.figures) studyChart(made, study, figure);
+  const charts = add(made, "div", {class: "charts"});
+  for (const figure of study.figures) studyChart(charts, study, figure);
   summaryTable(made, "groups", study.keys, study.groups, [
     ["mean", (row) => row.mean], ["95 %: from", (row) => row.low], ["to", (row) => row.high], ["median", (row) => row.median],
   ]);
@@ -51,25 +52,25 @@ const FOREST_NAME_PX = 200;
 
 /** The paired differences of a figure, relative to the baseline's mean: a dot and an interval for each group. */
 function forestPlot(parent, study, rows, title) {
-  const known = rows.filter((row) => row.share !== null && row.mean !== 0);
+  const known = rows.filter((row) => row.share !== null);
   if (!known.length) return;
-  const width = Math.max(CHART_PX[0] + 120, Math.min(860, parent.node().clientWidth - 40));
+  const names = Math.min(FOREST_NAME_PX, 24 + NAME_LETTER_PX * d3.max(known, (row) => row.names.join(", ").length));
+  const width = Math.max(CHART_PX[0], Math.min(860, parent.node().clientWidth));
   const height = known.length * FOREST_ROW_PX + 44;
-  const part = (row, value) => (value === null ? row.share : (value * row.share) / row.mean);
+  const part = (row, value) => (value === null || !row.mean ? row.share : (value * row.share) / row.mean);
   const ends = known.flatMap((row) => [part(row, row.low), part(row, row.high), 0]);
-  const x = linear([d3.min(ends), d3.max(ends)], [FOREST_NAME_PX, width - 46]).nice();
+  const x = linear([d3.min(ends), d3.max(ends)], [names, width - 46]).nice();
   const label = known.map((row) => `${row.names.join(", ")}: ${deviationText(row.share)}`).join("; ");
   const figure = add(parent, "figure", {class: "chart"});
   add(add(figure, "figcaption"), "strong", {}, `${title}, above ${study.baseline}`);
   const svg = add(figure, "svg", {class: "forest", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${label}`});
   svg.style("max-width", `${width}px`);
-  add(svg, "g", {class: "axis grid", transform: `translate(0,${height - 26})`})
-    .call(d3.axisBottom(x).ticks(6).tickSize(-(height - 34)).tickFormat((value) => deviationText(value)));
+  bottomAxis(svg, x, height - 26, (value) => deviationText(value).replace(".0 ", " "), height - 34);
   add(svg, "line", {class: "moment", x1: x(0), x2: x(0), y1: 6, y2: height - 26});
   known.forEach((row, place) => {
     const y = 18 + place * FOREST_ROW_PX;
     const name = row.names.join(", ");
-    add(add(svg, "text", {class: "row-name", x: FOREST_NAME_PX - 12, y: y + 4}, name.length > 30 ? `${name.slice(0, 29)}…` : name), "title", {}, name);
+    add(add(svg, "text", {class: "row-name", x: names - 12, y: y + 4}, name.length > 30 ? `${name.slice(0, 29)}…` : name), "title", {}, name);
     if (row.low !== null) {
       const d = `M${x(part(row, row.low))},${y}H${x(part(row, row.high))}`;
       add(svg, "path", {class: "line halo", d});
@@ -94,9 +95,8 @@ function studyChart(parent, study, figure) {
     add(entry, "span", {}, name);
   }
   const panels = add(box, "div", {class: "panels"});
-  for (const {key, values} of d3.nest().key((line) => line.facet).entries(figure.lines)) {
-    studyPanel(add(panels, "div"), figure, key, values);
-  }
+  const facets = d3.nest().key((line) => line.facet).entries(figure.lines).map(({key, values}) => [add(panels, "div"), key, values]);
+  facets.forEach(([panel, key, values]) => studyPanel(panel, figure, key, values));
   exportButtons(box, `${columnWords(figure.y)} over ${columnWords(figure.x)}`, () => panels.selectAll("svg").nodes(),
     () => [["facet", "line", figure.x, "mean", "low", "high"],
       ...figure.lines.flatMap((line) => line.points.map((point) => [line.facet, line.name, point.x, point.mean, point.low, point.high]))]);
@@ -104,7 +104,7 @@ function studyChart(parent, study, figure) {
 
 /** One panel. */
 function studyPanel(parent, figure, facet, lines) {
-  const [width, height] = [420, 250];
+  const [width, height] = [Math.max(CHART_PX[0], Math.min(560, parent.node().clientWidth)), 280];
   const places = [...new Set(figure.lines.flatMap((line) => line.points.map((point) => point.x)))];
   const numeric = places.every((place) => typeof place === "number");
   const sorted = numeric ? places.sort(d3.ascending) : places;
@@ -114,10 +114,10 @@ function studyPanel(parent, figure, facet, lines) {
   const y = linear([0, most * 1.05], [height - 34, 22]);
   const told = lines.map((line) => `${line.name}: ${line.points.map((point) => `${text(point.mean)} at ${point.x}`).join(", ")}`).join("; ");
   const svg = add(parent, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${facet} ${told}`});
-  svg.style("max-width", `${1.4 * width}px`);
+  svg.style("max-width", `${width}px`);
   if (facet) add(svg, "text", {class: "facet", x: 88, y: 13}, facet);
   add(svg, "g", {class: "axis grid", transform: "translate(88,0)"})
-    .call(d3.axisLeft(y).ticks(5).tickSize(-(width - 104)).tickFormat((value) => (value ? text(value, most) : "0")));
+    .call(d3.axisLeft(y).ticks(5).tickSize(-(width - 104)).tickFormat((value) => tickText(value, most, text)));
   add(svg, "g", {class: "axis", transform: `translate(0,${height - 34})`}).call(d3.axisBottom(x));
   add(svg, "text", {class: "row-name middle", x: width / 2, y: height - 3}, columnWords(figure.x));
   lines.forEach((line, number) => {

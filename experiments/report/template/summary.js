@@ -1,11 +1,11 @@
 "use strict";
 // The verdict with its reasons, and planned and measured figures.
 
-/** One line for the reasons of a kind, which differ only in names and numbers. */
+/** One line for the reasons of a kind, which differ only in names, numbers and their units. */
 function grouped(reasons) {
   const kinds = new Map();
   for (const reason of reasons) {
-    const kind = reason.replace(/'[^']*'|\S*\d\S*/g, "").replace(/\s+/g, " ");
+    const kind = reason.replace(/'[^']*'|\S*\d\S*( [kMGmµn]?(bit\/s|B|s)\b)?/g, "").replace(/\s+/g, " ");
     kinds.set(kind, [...(kinds.get(kind) || []), reason]);
   }
   return [...kinds.values()];

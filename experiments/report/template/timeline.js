@@ -1,9 +1,10 @@
 "use strict";
 // The axis of time: iterations, faults and circuits as bars, and the slider.
 
-const TIMELINE_PX = 640;
 const ROW_PX = 20;
 const NAME_PX = 170;
+const NAME_LETTER_PX = 6.2;
+const LEAST_BARS_PX = 210;
 const MOST_ROWS = 40;
 
 /** The time slider, or a note if the run has no series. */
@@ -80,14 +81,15 @@ function drawTimeline(holder, planner) {
     add(holder, "p", {class: "about"}, "This run has no data over time.");
     return;
   }
-  const width = Math.max(TIMELINE_PX, holder.node().clientWidth);
   const shown = rows.slice(0, MOST_ROWS);
+  const names = Math.min(NAME_PX, 14 + NAME_LETTER_PX * d3.max(shown, (row) => row.name.length));
+  const width = Math.max(names + LEAST_BARS_PX, holder.node().clientWidth);
   const height = 14 + shown.length * ROW_PX + 30;
   const told = rows.map((row) => `${row.name}: ${row.bars.map((bar) => bar.text).join(", ") || "no time known"}`).slice(0, 12).join("; ");
   const svg = add(holder, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Axis of time. ${told}`});
-  const x = linear([0, endOf(planner) || 1], [NAME_PX, width - 12]);
-  const axis = d3.axisBottom(x).ticks(Math.round(width / 110)).tickSize(-(height - 40)).tickFormat((at) => axisTime(at, x));
-  add(svg, "g", {class: "axis grid", transform: `translate(0,${height - 28})`}).call(axis);
+  svg.style("min-width", `${names + LEAST_BARS_PX}px`);
+  const x = linear([0, endOf(planner) || 1], [names, width - 12]);
+  bottomAxis(svg, x, height - 28, (at) => axisTime(at, x), height - 40);
   shown.forEach((row, place) => drawRow(svg, row, 10 + place * ROW_PX, x));
   add(svg, "line", {class: "cursor", y1: 4, y2: height - 28}).datum({x});
   moveCursors(planner);
@@ -104,17 +106,12 @@ function barRows(rows) {
   return [["row", "from_s", "until_s", "what"], ...rows.flatMap((row) => row.bars.map((bar) => [row.name, bar.from, bar.until, bar.text]))];
 }
 
-/** A time on the axis, in the unit of the whole axis. */
-function axisTime(at, x) {
-  const [size, unit] = unitOf(x.domain()[1], TIME_UNITS);
-  return `${+(at / size).toPrecision(6)} ${unit}`;
-}
-
 /** One row: its name, and its bars, with a short text where it fits. */
 function drawRow(svg, row, y, x) {
-  const most = Math.floor((NAME_PX - 14) / 6.2);
+  const [start] = x.range();
+  const most = Math.floor((start - 14) / NAME_LETTER_PX + 0.001);
   const name = row.name.length > most ? `${row.name.slice(0, most - 1)}…` : row.name;
-  add(add(svg, "text", {class: "row-name", x: NAME_PX - 8, y: y + 12}, name), "title", {}, row.name);
+  add(add(svg, "text", {class: "row-name", x: start - 8, y: y + 12}, name), "title", {}, row.name);
   for (const bar of row.bars) {
     const wide = Math.max(1.5, x(bar.until) - x(bar.from) - 0.8);
     const rect = add(svg, "rect", {class: bar.kind, x: x(bar.from), y: y + 1, width: wide, height: ROW_PX - 5, rx: 2});

@@ -38,6 +38,7 @@ const rateText = (value, like) => inUnit(value, RATE_UNITS, like);
 const sizeText = (value, like) => inUnit(value, SIZE_UNITS, like);
 const timeText = (value, like) => (value === 0 && !like ? "0 s" : inUnit(value, TIME_UNITS, like));
 const countText = (value) => (value === null || value === undefined ? NOTHING : d3.format(",.10~g")(value));
+const counting = (value, noun) => `${+value.toFixed(1)} ${noun}${+value.toFixed(1) === 1 ? "" : "s"}`;
 const ratioText = (value) => (value === null || value === undefined ? NOTHING : value.toFixed(2));
 const shareText = (value) => (value === null || value === undefined ? NOTHING : `${(100 * value).toFixed(1)} %`);
 

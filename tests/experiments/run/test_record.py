@@ -89,7 +89,7 @@ def test_wrong_sums_stand_out() -> None:
 
 
 def test_reasons_of_one_kind_are_counted() -> None:
-    reasons = ["aro: worker 'h1' sent at 3 Mbit/s", "aro: worker 'h2' sent at 4.5 Mbit/s", "aro: CPU: 1% idle"]
+    reasons = ["aro: worker 'h1' sent at 3 Mbit/s", "aro: worker 'h2' sent at 4.5 kbit/s", "aro: CPU: 1% idle"]
     assert list(shortened(reasons)) == [f"{reasons[0]} (and 1 more like this in run.json)", reasons[2]]
 
 

@@ -15,6 +15,7 @@ from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
 from inakit.planner.trees.headroom import with_policy
 from inakit.topo.files.fabrics import load_fabric
+from inakit.topo.files.quantities import in_words
 from inakit.traffic.measure.comparison import TOLERANCE, off_plan, paired
 from inakit.traffic.measure.fidelity import late_senders
 from inakit.traffic.measure.measured import Iteration, Measured
@@ -94,7 +95,7 @@ def test_a_job_that_takes_longer_is_a_reason_though_another_is_planned_to_take_a
     uneven = replace(prediction, jobs=jobs)
     measured = with_job(as_planned(problem, uneven), 2, communication_time_s=0.8)
     (reason,) = off_plan(uneven, measured, plan)
-    assert reason.startswith("job 2 took 0.800 s an iteration, planned were 0.612 s: at most 0.70")
+    assert reason.startswith("job 2 took 800 ms an iteration, planned were 612 ms: at most 70")
     assert list(off_plan(uneven, with_job(measured, 2, communication_time_s=0.7), plan)) == []
 
 
@@ -115,7 +116,7 @@ def test_a_job_whose_server_receives_more_or_less_is_a_reason(factor: float) -> 
     measured = with_job(as_planned(problem, prediction), 1, ps_ingress_bytes={"h24": int(factor * planned)})
     (reason,) = off_plan(prediction, measured, plan)
     assert reason.startswith(
-        f"the PSs of job 1 received {factor * planned / 1e3:.1f} kB an iteration, planned were 127.5"
+        f"the PSs of job 1 received {in_words(factor * planned, 'bytes')} an iteration, planned were 127.5"
     )
 
 
@@ -147,4 +148,4 @@ def test_a_worker_is_late_by_the_time_of_its_own_jobs() -> None:
     """0.1 s are more than 5 % of job 3's 1.2 s, and less than 5 % of all jobs' 4.9 s together."""
     problem, _, prediction = three_jobs()
     measured = replace(as_planned(problem, prediction), late_s={"h5": 0.1, "h1": 0.05})
-    assert list(late_senders(measured, 0.05)) == ["worker 'h5' was 0.100 s behind its pace in 1.224 s"]
+    assert list(late_senders(measured, 0.05)) == ["worker 'h5' was 100 ms behind its pace in 1.22 s"]

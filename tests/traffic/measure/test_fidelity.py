@@ -137,7 +137,7 @@ def test_a_slow_sender() -> None:
 
 def test_a_late_sender() -> None:
     found = judged(measured=replace(MEASURED, late_s={"w0": 0.04, "w1": 0.11}))
-    assert found == ("worker 'w1' was 0.110 s behind its pace in 2.000 s",)
+    assert found == ("worker 'w1' was 110 ms behind its pace in 2 s",)
 
 
 def test_problems_of_sockets() -> None:
