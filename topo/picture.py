@@ -174,6 +174,8 @@ class Picture:
         self.loads = {hop: sum(each) for hop, each in self.merged.items()}
         self.trees = trees
         self.users = users_of_links(trees, self.folding.of)
+        self.names: list[tuple[Text, str]] = []
+        """The names of switches as they are drawn, each with its node."""
 
     def figure(self, title: str) -> Figure:
         """The finished figure. Raises `InputError` for a fabric without switches."""
@@ -196,7 +198,11 @@ class Picture:
         for host in self.fabric.hosts:
             self.draw_host(axes, host.name)
         self.limit(axes)
-        missing = self.label_loads(axes)
+        labels = Labels(axes)
+        for text, switch in self.names:
+            (left, _), (right, _) = axes.transData.transform(self.box_of(switch))
+            text.set_fontsize(min(8.0, 8.0 * 0.88 * (right - left) / labels.extent(text).width))
+        missing = self.label_loads(labels)
         self.finish(axes, title, width, missing)
         return figure
 
@@ -252,12 +258,12 @@ class Picture:
         (ax, ay), (bx, by) = points[first], points[first + 1]
         return ax + (at - first) * (bx - ax), ay + (at - first) * (by - ay)
 
-    def label_loads(self, axes: Axes) -> int:
+    def label_loads(self, labels: Labels) -> int:
         """Label every load beside its own direction's line; return the number of labels without room."""
         hops = [hop for hop in self.directed if self.loads.get(hop)]
         if len(hops) > MAX_LABELS:
             return len(hops)
-        labels = Labels(axes)
+        axes = labels.axes
         labels.taken += [labels.extent(text) for text in axes.texts if text.get_text()]
         labels.taken += [Bbox(axes.transData.transform(self.box_of(node))) for node in self.fabric.tiers]
         for hop in hops:
@@ -326,7 +332,8 @@ class Picture:
         )  # fmt: skip
         raised = 0.13 if any(a.switch == name for tree in self.trees for a in tree.aggregators) else 0.0
         label = self.label(name)
-        axes.text(x, y + raised, label, ha="center", va="center", fontsize=fitting(label, width), color=INK, zorder=4)
+        text = axes.text(x, y + raised, label, ha="center", va="center", fontsize=8, color=INK, zorder=4)
+        self.names.append((text, name))
 
     def label(self, name: str) -> str:
         """The name of a node, or of the nodes for which it stands: "h1-4", or "h1 +3" where numbers have gaps."""
@@ -461,8 +468,3 @@ def short_rate(rate_bps: float) -> str:
         if rate_bps >= factor:
             return f"{rate_bps / factor:.3g}{unit}"
     return f"{rate_bps:.3g}"
-
-
-def fitting(text: str, width: float) -> float:
-    """The font size in which `text` fits into `width`, in units of the drawing."""
-    return max(4.0, min(8.0, 55 * width / max(len(text), 1)))

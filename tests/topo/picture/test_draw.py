@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -150,6 +150,32 @@ def tree_from(fabric: Fabric, *workers: str) -> Tree:
     return Tree(1, tuple(branches), tuple(Aggregator(tor, 0) for tor in dict.fromkeys(tors.values())))
 
 
+def inside_their_boxes(picture: Picture) -> None:
+    """Fails where the name of a switch is as wide as its box."""
+    axes = picture.figure("names").axes[0]
+    renderer = axes.figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    boxes = {
+        picture.label(node): axes.transData.transform(picture.box_of(node)) for node in picture.fabric.switch_by_name
+    }
+    texts = {text.get_text(): text.get_window_extent(renderer) for text in axes.texts}
+    assert [name for name, ((left, _), (right, _)) in boxes.items() if texts[name].width > 0.95 * (right - left)] == []
+
+
+def test_long_names_of_switches_are_inside_their_boxes() -> None:
+    spread = tree_from(fat_tree(16), "h42", "h266", "h311", "h395")
+    loads = {hop: 20e6 for branch in spread.branches for hop in branch.links}
+    picture = Picture(fat_tree(16), loads, [spread], {})
+    assert "edge5_1 +5" in map(picture.label, picture.fabric.switch_by_name)
+    inside_their_boxes(picture)
+    fabric = fat_tree(4)
+    long = replace(fabric.switches[0], name="a-switch-with-a-name-of-forty-letters-ab")
+    links = [
+        replace(link, **{end: long.name for end in ("a", "b") if getattr(link, end) == fabric.switches[0].name})
+        for link in fabric.links
+    ]
+    inside_their_boxes(Picture(replace(fabric, switches=(long, *fabric.switches[1:]), links=tuple(links)), {}, (), {}))
+
+
 @pytest.mark.parametrize("k", [8, 16])
 def test_racks_and_unused_switches_of_a_large_fabric_are_folded(k: int, tmp_path: Path) -> None:
     fabric, workers = fat_tree(k), ("h1", "h2", "h3")
@@ -172,6 +198,7 @@ def test_racks_and_unused_switches_of_a_large_fabric_are_folded(k: int, tmp_path
     renderer = axes.figure.canvas.get_renderer()  # type: ignore[attr-defined]
     names = [(text.get_text(), text.get_window_extent(renderer)) for text in axes.texts if text.get_text()]
     assert not [(one, other) for (one, a), (other, b) in combinations(names, 2) if overlap(a, b)]
+    inside_their_boxes(picture)
     assert picture.figure("large").get_size_inches()[0] < 30
 
 
