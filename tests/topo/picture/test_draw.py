@@ -169,10 +169,8 @@ def test_long_names_of_switches_are_inside_their_boxes() -> None:
     inside_their_boxes(picture)
     fabric = fat_tree(4)
     long = replace(fabric.switches[0], name="a-switch-with-a-name-of-forty-letters-ab")
-    links = [
-        replace(link, **{end: long.name for end in ("a", "b") if getattr(link, end) == fabric.switches[0].name})
-        for link in fabric.links
-    ]
+    names = {fabric.switches[0].name: long.name}
+    links = [replace(link, a=names.get(link.a, link.a), b=names.get(link.b, link.b)) for link in fabric.links]
     inside_their_boxes(Picture(replace(fabric, switches=(long, *fabric.switches[1:]), links=tuple(links)), {}, (), {}))
 
 
