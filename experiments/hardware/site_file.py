@@ -92,7 +92,7 @@ class Site:
     seed: int = 0
 
 
-FILE = FileKind("site", max_bytes=1 << 20, tells_lines=True)
+FILE = FileKind("site file", max_bytes=1 << 20, tells_lines=True)
 STARTED = "site"
 START = "`inakit validate --starter` writes a starter"
 

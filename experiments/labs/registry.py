@@ -29,13 +29,9 @@ TEACHER = COURSE / "teacher"
 """The folder of solutions and wrong solutions, which is in neither the package nor the students' copies."""
 
 
-def find_lab(folder: Path) -> Lab:
-    """The lab of a folder, by the folder's name; `InputError` for an unknown name."""
-    return lab_named(folder.resolve().name)
-
-
-def lab_named(name: str) -> Lab:
-    """The lab of this name; `InputError` for an unknown name."""
+def find_lab(lab: str | Path) -> Lab:
+    """The lab of this name, or of the folder of this name; `InputError` for an unknown name."""
+    name = Path(lab).resolve().name
     if name not in LABS:
         raise unknown_name("lab", name, LABS)
     return LABS[name]
@@ -68,7 +64,7 @@ def export_labs(folder: Path, names: Sequence[str]) -> list[Path]:
 
     An existing lab folder is refused, so that students' work is never overwritten; a failed copy leaves no files.
     """
-    chosen = list(dict.fromkeys(lab_named(name).name for name in names)) or list(LABS)
+    chosen = list(dict.fromkeys(find_lab(name).name for name in names)) or list(LABS)
     targets = {folder / name: lab_folder(name) for name in chosen}
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: choose a folder")

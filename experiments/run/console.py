@@ -138,7 +138,7 @@ class NamedTable:
             return
         heading = self.part([], show_header=True)
         wide = console.measure(heading, options=options.update(max_width=UNLIMITED)).maximum > options.max_width
-        if options.max_width < USUAL_WIDTH and (wide or not self.names):
+        if wide or not self.names:
             yield from rows_of(self.table)
             return
         yield heading
@@ -284,8 +284,8 @@ class Screen(Console):
         PRINTING[-1].document.update(document)
 
     def cuts(self, table: Table) -> bool:
-        """Whether a table does not fit a terminal that is narrower than usual."""
-        return self.width < USUAL_WIDTH and not NamedTable(table, names=0).fits(self, self.options)
+        """Whether a table does not fit the terminal."""
+        return not NamedTable(table, names=0).fits(self, self.options)
 
 
 def data_of(table: NamedTable | Table) -> dict[str, Any]:

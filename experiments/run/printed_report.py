@@ -95,7 +95,7 @@ def fragments_table(observed: Mapping[str, Fragments]) -> Table:
     """A table of each planner's fragment times and their parts, in a suitable unit."""
     table = Table(
         *names("planner", ""),
-        *figures(*TIMES, no_wrap=True),
+        *figures(*(f"{part}\n" for part in TIMES), no_wrap=True),
         title="time per fragment, from the first worker's sending to the last result",
         **NARROW,
     )

@@ -105,7 +105,8 @@ def read_text(path: Path, kind: FileKind) -> str:
             raise kind.error(too_large(path, kind))
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise kind.error(f"{path}: {error.strerror}") from error
+        way = f": name a {kind.name} in it" if path.is_dir() else ""
+        raise kind.error(f"{path}: {error.strerror}{way}") from error
     except UnicodeDecodeError as error:
         raise kind.error(f"{path}: not text in UTF-8: save it in this encoding") from error
 

@@ -29,7 +29,6 @@ from inakit.experiments.labs.registry import (
     export_labs,
     find_lab,
     lab_folder,
-    lab_named,
     task_folder,
     teacher_folder,
 )
@@ -138,7 +137,7 @@ def bundle(
 ) -> None:
     """Write a lab's autograder for Gradescope: setup.sh, run_autograder, the kit and the seed."""
     seed = given_seed(seed_file)
-    print(f"wrote {write_bundle(output, lab_named(lab), wheel, seed, visibility, unconfined=unconfined)}")
+    print(f"wrote {write_bundle(output, find_lab(lab), wheel, seed, visibility, unconfined=unconfined)}")
 
 
 def similar(
@@ -149,7 +148,7 @@ def similar(
     ),
 ) -> None:
     """Compare the submissions of a class in pairs: the share of text that both have and the skeleton lacks."""
-    known = lab_named(lab)
+    known = find_lab(lab)
     pairs = similarities(known, lab_folder(known.name), folder)
     with writing(output):
         output.write_text(csv_text([("student", "other", "similar"), *pairs]))
@@ -210,7 +209,7 @@ def fabric(
 def compile_lab(lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")]) -> None:
     """Compile a lab's solutions and wrong solutions, and what students get, for machines without p4c."""
     allow_unconfined()
-    print(f"{compile_all(teacher_folder(lab_named(lab).name)) + compile_skeletons(COURSE)} programs")
+    print(f"{compile_all(teacher_folder(find_lab(lab).name)) + compile_skeletons(COURSE)} programs")
 
 
 CAUGHT_NOT = 1
@@ -222,7 +221,7 @@ def mutants(
 ) -> None:
     """Grade a lab's solutions and wrong solutions: each must lose its item and no other (exit code 1 if not)."""
     failed = 0
-    known = lab_named(lab)
+    known = find_lab(lab)
     for name, trial in trials_of(known, COURSE, teacher_folder(known.name), str(seed)):
         found, error = tried(trial)
         good = found is not None and found.as_expected

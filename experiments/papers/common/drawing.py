@@ -324,8 +324,10 @@ def figure(panels: Sequence[Panel], *, unprinted: bool = False) -> Canvas:
     for position, panel in enumerate(panels, start=1):
         axes = canvas.add_subplot(rows, columns, position)
         draw_panel(panel, axes)
-        if not panel.paper and (unprinted or any(each.paper for each in panels)):
-            axes.set_title(NOTHING_PRINTED, loc="right", fontsize=6.5, alpha=0.7)
+        if unprinted or any(each.paper for each in panels):
+            axes.set_title(panel.title, fontsize=10, pad=14)  # above the note, which may be as wide
+            note = "" if panel.paper else NOTHING_PRINTED
+            axes.text(1, 1.015, note, transform=axes.transAxes, ha="right", va="bottom", fontsize=6.5, alpha=0.7)
     canvas.legend(handles=handles, loc="outside lower center", ncols=legend_columns, fontsize=8, frameon=False,
                   handlelength=3.2)  # fmt: skip
     return canvas

@@ -56,6 +56,8 @@ FITTED = (
     "Figure 8; links, INC, FCFS and arrivals are the reading that is nearest to Figure 8 and Table I (readings)"
 )
 """What the setting is fitted to."""
+AXES = {"capacity": "INC capacity", "slot_s": "slot (s)", "reconfiguration_s": "reconfiguration (s)"}
+"""The words for keys of trials, where they differ."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ class SchedulerChart:
         points: dict[Place, Trial] = {at: {**DEFAULTS, **self.own, **reading, self.key: at} for at in self.points}
         lines = {scheme: {"scheme": scheme} for scheme in (*COMPARED, OURS)}
         name = next(name for name, choices in self.readings.items() if choices == reading)
-        title = ", ".join(filter(None, (self.title, name)))
+        title, axis = ", ".join(filter(None, (self.title, name))), AXES.get(self.key, self.key)
         return {
-            metric: Chart(quantity, points, lines, self.key, f"{self.name}, {title}: {quantity.label}", title, log=log)
+            metric: Chart(quantity, points, lines, axis, f"{self.name}, {title}: {quantity.label}", title, log=log)
             for metric, (quantity, log) in METRICS.items()
         }
 

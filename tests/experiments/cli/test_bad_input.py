@@ -116,7 +116,7 @@ plan --topo units:nothing=2 | nothing
 plan --topo leafspine --leaves -1 | -1
 plan --k -2 | -2
 plan --k 100000 | 100000
-plan --jobs folder | folder: Is a directory
+plan --jobs folder | folder: Is a directory: name a file of jobs or plans in it
 plan --jobs bytes.yml | bytes.yml: not text in UTF-8
 plan --jobs broken.json | broken.json: not JSON: Expecting value: line 1 column 11
 plan --workers -1 | -1 workers: fabric 'fattree-4' has 15 hosts besides

@@ -67,6 +67,19 @@ def test_every_table_has_its_json(name: str, folder: Path) -> None:
     assert len(list(csv.reader(StringIO(text)))) > wanted
 
 
+@pytest.mark.compiler
+@pytest.mark.parametrize("name", TABLES)
+def test_no_table_is_cut(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in a pipe, whose width nobody knows, nor in a narrow terminal, where lines may be broken."""
+    arguments = [each.replace("CONDITION", "no loss") for each in TABLES[name].split()]
+    monkeypatch.delenv("COLUMNS", raising=False)
+    piped = inakit(*arguments, at=folder).output
+    for width in ("60", "80", "120"):
+        narrow = inakit(*arguments, at=folder, environment={"COLUMNS": width}).output
+        assert "…" not in piped + narrow
+        assert set(WORD.findall(piped)) <= set(WORD.findall(narrow))
+
+
 def test_all_that_print_tables_are_tried() -> None:
     """Of what is left, a run takes long or needs a network or a folder of submissions."""
     left = {

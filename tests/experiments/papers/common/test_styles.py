@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from own_planner import add_racks_in_turn
@@ -197,6 +198,11 @@ def test_few_draws_are_shown_themselves_and_nothing_runs_off_the_axes() -> None:
     assert {INTERVAL, "a draw (too few for an interval)"} <= set(labels)
 
 
+def notes_of(canvas: Canvas) -> list[str]:
+    """What each panel says of the paper's values."""
+    return ["".join(text.get_text() for text in axes.texts) for axes in canvas.axes]
+
+
 def test_the_papers_curve_joins_neighbouring_places_only() -> None:
     paper: Printed = {"aro": {1: 5.0, 2: 4.0, 4: 1.0}}
     panel = Panel(LINES, [1, 2, 3, 4], {"aro": [exact(1.0)] * 4}, "x", "y", paper=paper)
@@ -204,8 +210,7 @@ def test_the_papers_curve_joins_neighbouring_places_only() -> None:
     assert np.array_equal(np.asarray(curve.get_ydata(), float), [5.0, 4.0, np.nan, 1.0], equal_nan=True)
     assert len(drawn(panel, drawing.PAPER)) == 3
     other = Panel(LINES, [1], {"aro": [exact(1.0)]}, "x", "y")
-    notes = [axes.get_title(loc="right") for axes in drawing.figure([panel, other]).axes]
-    assert notes == ["", drawing.NOTHING_PRINTED]
+    assert notes_of(drawing.figure([panel, other])) == ["", drawing.NOTHING_PRINTED]
 
 
 def test_long_names_under_an_axis_are_wrapped_and_leave_the_panel_its_height() -> None:
@@ -220,9 +225,12 @@ def test_long_names_under_an_axis_are_wrapped_and_leave_the_panel_its_height() -
 
 
 def test_a_figure_without_any_value_of_the_paper_says_so_in_each_panel() -> None:
-    panels = [Panel(LINES, [1, 2], {"aro": [exact(1.0), exact(2.0)]}, "", "")] * 2
-    said = [axes.get_title(loc="right") for axes in figure(panels, unprinted=True).axes]
-    assert said == [drawing.NOTHING_PRINTED] * 2
-    assert [axes.get_title(loc="right") for axes in figure(panels).axes] == ["", ""]
+    panels = [Panel(LINES, [1, 2], {"aro": [exact(1.0), exact(2.0)]}, "", "", "a title as wide as its panel is")] * 2
+    canvas = figure(panels, unprinted=True)
+    assert notes_of(canvas) == [drawing.NOTHING_PRINTED] * 2
+    assert notes_of(figure(panels)) == ["", ""]
+    canvas.draw_without_rendering()
+    for axes in canvas.axes:
+        assert not axes.title.get_window_extent().overlaps(axes.texts[-1].get_window_extent())
     known = {name: own_planners.Request(paper="aro", figure=name).unprinted for name in ("fig7", "fig8", "ring")}
     assert known == {"fig7": False, "fig8": True, "ring": False}
