@@ -1,7 +1,8 @@
 """Submitted P4 compiled to BMv2 JSON by the p4c of this machine.
 
 An installed p4c runs in a sandbox: it reads its own files and a copy of the source, and has limits of time and memory.
-Without p4c the unchanged programs that students get still compile: the kit keeps what p4c made of them.
+Without p4c the unchanged programs that students get still compile, and in the kit's repository the solutions: the kit
+keeps what p4c made of them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import lzma
 import re
 import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
@@ -54,12 +56,19 @@ def read_archive(folder: Path) -> dict[str, str]:
     return dict(json.loads(lzma.decompress(path.read_bytes()))) if path.is_file() else {}
 
 
+@cache
+def kept_programs() -> dict[str, str]:
+    """The BMv2 JSON of each source that the kit keeps, by `key_of`: what students get, and solutions where they are."""
+    folders = (COURSE, *(COURSE / "teacher").glob("*"))
+    return {key: program for folder in folders for key, program in read_archive(folder).items()}
+
+
 def compiler_of(main: str, text: str) -> Compiler:
     """The p4c of this machine, else `KEPT` for a program that came with the kit.
 
     Raises `MachineError`, which says how to get a p4c here.
     """
-    found = find_compiler() or (KEPT if key_of(text) in read_archive(COURSE) else None)
+    found = find_compiler() or (KEPT if key_of(text) in kept_programs() else None)
     if found is None:
         raise no_compiler(main, "hand in its JSON")
     return found
@@ -73,7 +82,7 @@ def compile_p4(sources: Mapping[str, str], main: str, compiler: Compiler | None 
     check_includes(sources)
     compiler = compiler or compiler_of(main, sources.get(main, ""))
     if compiler is KEPT:
-        return read_archive(COURSE)[key_of(sources[main])]
+        return kept_programs()[key_of(sources[main])]
     key = [version_of(compiler), main, *(part for item in sorted(sources.items()) for part in item)]
     return kept(repr(key), lambda result: compile_anew(sources, main, compiler, result)).read_text()
 

@@ -181,8 +181,8 @@ def test_without_p4c_the_python_parts_are_graded_and_the_report_says_so(
 ) -> None:
     for module in (p4c, submission, grading):
         monkeypatch.setattr(module, "find_compiler", lambda: None)
-    for name in ("loss.p4", "worker.py"):
-        (tmp_path / name).write_text((TEACHER / "4-loss" / "solutions" / name).read_text())
+    for name, more in {"loss.p4": "// mine\n", "worker.py": ""}.items():
+        (tmp_path / name).write_text((TEACHER / "4-loss" / "solutions" / name).read_text() + more)
     found = grade(Request(LABS["4-loss"], COURSE / "4-loss", tmp_path))
     points = {each.item.name: None if each.failed else each.points for each in found.graded}
     assert [points[name] for name in ("plain", "again", "answer", "stale")] == [None] * 4
