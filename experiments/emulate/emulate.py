@@ -169,7 +169,6 @@ def completing(
 ) -> Iterator[dict[str, Run]]:
     """Write the plans, yield the run of each plan, and complete the record with the verdict and the report."""
     runs = runs_of(emulation, plans, folder)
-    folder.write_record(record)
     with folder.completing(record):
         yield runs
         record.finish(*overall(record.planners))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -287,28 +288,31 @@ def used_of(used: Processors | None) -> UsedView | None:
     return UsedView(used.processors, used.starts_s, used.ends_s, parts)
 
 
-def series_of(link_series: Table, seconds: Table, slots: Table, drawn: DrawnFabric, planners: int) -> SeriesView:
-    """The series of a planner: in virtual time from `link_series.csv.gz`, else by second from `links.csv`."""
-    if link_series:
+def series_of(
+    link_series: Sequence[str], seconds: Table, slots: Table, drawn: DrawnFabric, planners: int
+) -> SeriesView:
+    """The series of a planner: in virtual time from the lines of `link_series.csv.gz`, else from `links.csv`."""
+    if len(link_series) > 1:
         starts, links = virtual_series(link_series, drawn)
     elif "sender" in seconds:
         starts, links = second_series(seconds, drawn)
     else:
         return SeriesView()
     held = {
-        str(drawn.number_of[name]): np.asarray(row, dtype=np.float64)
+        drawn.number_of[name]: np.asarray(row, dtype=np.float64)
         for name, row in slots.items()
         if name in drawn.fabric.switch_by_name and len(row) == len(starts)
     }
+    used, mean, most = ({n: own[figure] for n, own in links.items() if figure < len(own)} for figure in range(3))
     step = step_of(len(starts), 2 * len(drawn.fabric.links), planners)
     width = float(starts[-1] - starts[-2]) if len(starts) > 1 else float(starts[-1])
     return SeriesView(
         [round(float(at), 9) for at in starts[::step]],
         float(starts[-1]) + width,
-        joined(links, 0, step, 1000.0, np.mean),
-        joined(links, 1, step, 10.0, np.mean),
-        joined(links, 2, step, 10.0, np.max),
-        {number: joined_row(row, step, 10.0, np.mean) for number, row in held.items()},
+        joined(used, step, 1000.0, np.mean),
+        joined(mean, step, 10.0, np.mean),
+        joined(most, step, 10.0, np.max),
+        joined(held, step, 10.0, np.mean),
     )
 
 
@@ -318,19 +322,18 @@ def step_of(points: int, links: int, planners: int) -> int:
     return -(-points // most)
 
 
-def virtual_series(table: Table, drawn: DrawnFabric) -> tuple[FloatArray, dict[int, list[FloatArray]]]:
+def virtual_series(lines: Sequence[str], drawn: DrawnFabric) -> tuple[FloatArray, dict[int, list[FloatArray]]]:
     """The begins of intervals, and each link's utilisation and mean and maximum queue in packets, by number."""
-    at, *figures = (
-        np.asarray(table[name], dtype=np.float64)
-        for name in ("at_s", "rate_bps", "queue_mean_packets", "queue_most_packets")
-    )
+    header, *rows = lines
+    place = {name: column for column, name in enumerate(header.split(","))}
+    read = [place[name] for name in ("at_s", "rate_bps", "queue_mean_packets", "queue_most_packets")]
+    at, *figures = np.loadtxt(rows, delimiter=",", quotechar='"', usecols=read, unpack=True, ndmin=2)
     points = int(np.argmax(at[1:] <= at[:-1])) + 1 if len(at) > 1 and (at[1:] <= at[:-1]).any() else len(at)
-    capacities = list(drawn.fabric.capacities_bps.values())
     links: dict[int, list[FloatArray]] = {}
-    ends = list(drawn.fabric.capacities_bps)
-    capacity = {drawn.link_number[hop]: bps for hop, bps in zip(ends, capacities, strict=True)}
+    capacity = {drawn.link_number[hop]: bps for hop, bps in drawn.fabric.capacities_bps.items()}
     for first in range(0, len(at), points):
-        number = drawn.counted(table["from"][first], table["to"][first])
+        ends = next(csv.reader([rows[first]]))
+        number = drawn.counted(ends[place["from"]], ends[place["to"]])
         if number is None:
             continue
         rate, *queue = (figure[first : first + points] for figure in figures)
@@ -358,22 +361,18 @@ def second_series(table: Table, drawn: DrawnFabric) -> tuple[FloatArray, dict[in
     return np.concatenate(([0.0], ends[:-1] - begin)), {n: own for n, own in links.items() if own[0].any()}
 
 
-def joined(
-    links: Mapping[int, Sequence[FloatArray]], figure: int, step: int, factor: float, how: Any
-) -> dict[str, list[int]]:
-    """A figure of every link that has it, with `step` intervals merged, as integer multiples of 1 / `factor`."""
-    return {
-        str(number): joined_row(own[figure], step, factor, how) for number, own in links.items() if figure < len(own)
-    }
+def joined(rows: Mapping[int, FloatArray], step: int, factor: float, how: Any) -> dict[str, list[int]]:
+    """Series of nodes or links, with `step` intervals merged, as integer multiples of 1 / `factor`.
 
-
-def joined_row(row: FloatArray, step: int, factor: float, how: Any) -> list[int]:
-    """One series, with `step` intervals merged; the last merged interval can have fewer."""
+    The last merged interval can have fewer.
+    """
+    if not rows:
+        return {}
+    values = np.array(list(rows.values()))
     if step > 1:
-        padded = np.pad(row, (0, -len(row) % step), mode="edge")
-        row = how(padded.reshape(-1, step), axis=1)
-    whole: list[int] = np.rint(row * factor).astype(int).tolist()
-    return whole
+        padded = np.pad(values, ((0, 0), (0, -values.shape[1] % step)), mode="edge")
+        values = how(padded.reshape(-1, step), axis=1).reshape(len(values), -1)
+    return dict(zip(map(str, rows), np.rint(values * factor).astype(int).tolist(), strict=True))
 
 
 # -- The document of the runs.
@@ -383,8 +382,6 @@ WHOLE_RUN = (
     *("aggregated_bytes", "overhead_bytes", "retransmissions"),
 )
 """The figures of all jobs together in a planner's row."""
-SERIES = ("link_series.csv.gz", "links.csv", "slot_series.csv")
-"""The files with series: of links in virtual time and in real time, and of slots."""
 UNFINISHED = "The run has not ended: the figures cover only its measured part."
 MEANINGS = {
     VALID: "The emulation kept up and every sum is exact: the measured figures are results.",
@@ -494,8 +491,9 @@ def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> P
     fabric = place_of(DrawnFabric(problem.fabric, circuits is not None), fabrics)
     drawn = fabrics[fabric]
     iterations = iterations_of(folder.table(name, "iterations.csv"), drawn.number_of)
-    virtual, real, slots = (folder.table(name, each) for each in SERIES)
-    series = series_of(virtual, real, slots, drawn, len(planners))
+    slots, seconds = folder.table(name, "slot_series.csv"), folder.table(name, "links.csv")
+    links = (folder.text(name, "link_series.csv.gz") or "").splitlines()
+    series = series_of(links, seconds, slots, drawn, len(planners))
     end_s = max([series.end_s, *((each.started_s or 0.0) + each.time_s for each in iterations)])
     totals = carried(folder.table(name, "link_totals.csv"), drawn)
     return PlannerView(

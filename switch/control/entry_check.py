@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from inakit.switch.entries import (
     REPLICA,
@@ -164,8 +164,7 @@ def call(table: Table, name: str, params: tuple[int, ...]) -> ActionCall:
 
 def check_params(where: str, action: Action, params: tuple[int, ...]) -> None:
     """Check the number of an action's parameters and their bits; `where` names the entry in errors."""
-    places = [(parameter.name, parameter.bits) for parameter in action.parameters]
-    check_numbers(f"parameters of action '{action.name}' in {where}", params, places)
+    check_numbers(f"parameters of action '{action.name}' in {where}", params, action.places)
 
 
 def check_key(table: Table, entry: TableEntry | ProfileEntry) -> None:
@@ -209,13 +208,12 @@ def numbers_of(value: KeyPart) -> tuple[int, ...]:
             return (value,)
 
 
-def check_numbers(what: str, numbers: tuple[int, ...], expected: Iterable[tuple[str, int]]) -> None:
+def check_numbers(what: str, numbers: tuple[int, ...], expected: Sequence[tuple[str, int]]) -> None:
     """Check that each number fits the bits of its place; `expected` lists (name, bits) of the places."""
-    places = list(expected)
-    if len(numbers) != len(places):
-        names = ", ".join(name for name, _ in places) or "none"
-        raise InputError(f"{what}: {len(numbers)} given, {len(places)} expected ({names})")
-    for number, (name, bits) in zip(numbers, places, strict=True):
+    if len(numbers) != len(expected):
+        names = ", ".join(name for name, _ in expected) or "none"
+        raise InputError(f"{what}: {len(numbers)} given, {len(expected)} expected ({names})")
+    for number, (name, bits) in zip(numbers, expected, strict=True):
         if not 0 <= number < 1 << bits:
             raise InputError(f"{what}: {number} does not fit '{name}', which has {bits} bits (0 to {(1 << bits) - 1})")
 

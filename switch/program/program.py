@@ -445,6 +445,11 @@ class Action:
     parameters: tuple[ActionParameter, ...]
     primitives: tuple[Primitive, ...]
 
+    @cached_property
+    def places(self) -> tuple[tuple[str, int], ...]:
+        """The name and the bits of each parameter."""
+        return tuple((each.name, each.bits) for each in self.parameters)
+
     @property
     def jumps(self) -> bool:
         """Whether some of the primitives can be skipped or repeated."""

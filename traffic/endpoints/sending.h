@@ -2,7 +2,6 @@
 
 #define WHOLE 3 /* both parts of a result are there: bit 0 for the low words, bit 1 for the high words */
 #define MOST_TRIES 255
-#define MOST_DOUBLINGS 5
 
 static int is_silent(const struct host *host, s64 now) { return host->cut_off || host->silent_until > now; }
 

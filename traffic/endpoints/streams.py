@@ -100,10 +100,6 @@ class StreamLayout:
     def trees_of(self, job_index: int) -> IntArray:
         return np.flatnonzero(self.trees.job == job_index)
 
-    def tree_index(self, job: IntArray, tree: IntArray) -> IntArray:
-        """The index of the tree with each job number and tree number, (n,); -1 if the plan has none."""
-        return index_of(self.trees.key, tree_key(job, tree))
-
 
 def spread(key: IntArray, seq: IntArray) -> IntArray:
     """A 32-bit hash of each pair of numbers, (n,): the finalizer of MurmurHash3 over both."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,10 +79,12 @@ class LinkSeries:
     def rows(self) -> Iterator[tuple[str, ...]]:
         """Yield the rows of `LINK_COLUMNS` for every link that sent packets, one for each interval."""
         starts = [f"{start:.9g}" for start in self.starts_s]
+        texts = lru_cache(1 << 14)(lambda values: tuple([f"{value:.6g}" for value in values]))  # links are often alike
+        figures = (self.rates, self.samples.utilisation, self.samples.mean_queue, self.samples.most_queue)
         for link in np.flatnonzero(self.samples.utilisation.any(axis=1)).tolist():
-            figures = (self.rates, self.samples.utilisation, self.samples.mean_queue, self.samples.most_queue)
-            for start, *values in zip(starts, *(each[link].tolist() for each in figures), strict=True):
-                yield start, *self.links[link], *(f"{value:.6g}" for value in values)
+            rows = zip(*(each[link].tolist() for each in figures), strict=True)
+            for start, values in zip(starts, map(texts, rows), strict=True):
+                yield start, *self.links[link], *values
 
     def worker_rows(self, workers: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """Yield a row for each interval with its begin and the sending rate of each worker."""

@@ -134,10 +134,9 @@ def run_emulated(
     scale = scale_of(runs, world, console)
     folder = RunFolder(request.results, figure)
     record = new_record(runs, world, scale)
-    folder.write_record(record)
-    for run in (slower := {run.name: slowed(run, scale) for run in runs}).values():
+    outcomes, slower = list[Outcome](), {run.name: slowed(run, scale) for run in runs}
+    for run in slower.values():
         keep_plan(run, folder)
-    outcomes: list[Outcome] = []
     with folder.completing(record), bar(console, f"{figure} on {world.name}") as progress:
         for number, run in enumerate(runs):
 

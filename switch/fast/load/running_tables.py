@@ -186,10 +186,11 @@ class RunningTable(HeldEntries[Row]):
         super().__init__(table.table)
         self.layout, self.store, self.clock = table, store, clock
         name = self.table.name
-        arrays = {each: layout.view(memory, each) for each in layout.arrays}
+        counts, matched = counts_array(name), matched_array(name)
         self.default = SetDefault(layout, name, memory) if name in layout.changeable else None
-        self.members = Members(layout, name, memory) if members_array(name) in arrays else None
-        self.counts, self.matched = arrays.get(counts_array(name)), arrays.get(matched_array(name))
+        self.members = Members(layout, name, memory) if members_array(name) in layout.arrays else None
+        self.counts = layout.view(memory, counts) if counts in layout.arrays else None
+        self.matched = layout.view(memory, matched) if matched in layout.arrays else None
         self.meter = MeterCells(layout, self.table.meter, memory) if self.table.meter is not None else None
         self.default_data = b""
 

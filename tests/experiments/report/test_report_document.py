@@ -30,7 +30,7 @@ from inakit.experiments.report.gather import (
     circuits_of,
     document_of,
     finding_of,
-    joined_row,
+    joined,
     step_of,
 )
 from inakit.experiments.report.write import report_beside, trace_of, write_report
@@ -178,7 +178,8 @@ def test_many_links_have_fewer_points() -> None:
 
     assert step_of(points=400, links=96, planners=3) == 1
     assert step_of(points=341, links=6144, planners=1) == 6
-    assert joined_row(np.array([0.1, 0.3, 0.5]), 2, 10.0, np.mean) == [2, 5]
+    rows = {7: np.array([0.1, 0.3, 0.5]), 9: np.zeros(3)}
+    assert joined(rows, 2, 10.0, np.mean) == {"7": [2, 5], "9": [0, 0]}
 
 
 def test_a_run_that_ends_early_has_a_page_of_what_was_planned(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from inakit.planner.core.plan import ROOT_LABEL, Aggregator
 from inakit.traffic.endpoints.endpoints import PS_PER_S
-from inakit.traffic.endpoints.streams import RESULTS_IPV4, StreamLayout
+from inakit.traffic.endpoints.streams import RESULTS_IPV4, StreamLayout, index_of, tree_key
 from inakit.traffic.sockets.ports import Driven
 from inakit.traffic.wire.packet_format import FRAME, Flag, Frames, Kind
 
@@ -170,7 +170,7 @@ class ModelPorts:
     def launch(self, frame: Frames) -> None:
         """Send a frame, (1,), from its host: a gradient along its branch, anything else to hosts."""
         ina = frame["ina"][0]
-        tree = int(self.layout.tree_index(ina["job"].astype(np.int64), ina["tree"].astype(np.int64)))
+        tree = int(index_of(self.layout.trees.key, tree_key(ina["job"], ina["tree"])))
         if ina["kind"] == Kind.GRADIENT:
             self.later(Arrival(self.clock, 0, tree, int(ina["label"]), 0, frame))
             return
