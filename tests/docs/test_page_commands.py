@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -13,8 +12,6 @@ from typer.testing import CliRunner
 
 from inakit.experiments.cli.app import app
 
-COMPILED = Path(__file__).parent / "compiled"
-"""A folder with a p4c that knows the programs of pages, for machines without one."""
 QUICK = ("plan", "topo", "jobs", "planners", "check", "design", "dissector", "switch", "schedule")
 """Commands of `inakit` that need no root and take a second or two; those of them that stand in blocks are run."""
 INPUTS = re.compile(r"\.(json|txt|pcap|stf)$|/jobs\.yml$")
@@ -39,7 +36,6 @@ def write_files(page: Path, folder: Path) -> None:
 def test_the_commands_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_files(page, tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", f"{COMPILED}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for command in commands(page):
         try:

@@ -104,6 +104,10 @@ TASKS = {
     "figure 8 InArt": "papers/inart",
     "p4c": "get-p4c",
     "offline": "install",
+    "no sudo": "install",
+    "without root": "install",
+    "interrupted study": "studies",
+    "my own model": "own-training",
 }
 """What a new user types into the search, and the page that has to be among the first four."""
 
@@ -136,7 +140,7 @@ WAYS = {
     "why OVERLOADED": ("Start", "Troubleshooting", "OVERLOADED"),
     "grade a class": ("How to", "Adopt the course in a week", "Thursday: grade a class"),
     "validate a site": ("How to", "Validate a site, go to hardware", "Validate a site: will it hold?"),
-    "resume a study": ("How to", "Make studies and figures", "Run, interrupt, resume"),
+    "resume a study": ("How to", "Make studies and figures", "Run a study, interrupt it, resume it"),
     "compare two runs": ("How to", "Read and compare reports", "Compare two runs, and write other reports"),
     "the meaning of INA ratio": ("Reference", "Glossary", "INA ratio"),
     "the command for Figure 8 of InArt": ("Papers", "InArt", "inakit reproduce inart fig8"),

@@ -114,6 +114,14 @@ def test_programs_of_the_kit_come_compiled_until_they_change(
         compiled(program)
 
 
+def test_a_copy_of_an_example_needs_no_p4c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of the page that has it, from which it is copied without the end of its last line."""
+    monkeypatch.setenv("PATH", os.fspath(tmp_path))
+    copy = tmp_path / "mine.p4"
+    copy.write_text((ROOT / "p4" / "examples" / "count.p4").read_text().rstrip())
+    assert json.loads(compiled(copy).read_text())["actions"]
+
+
 @pytest.mark.parametrize(
     ("system", "machine", "first", "option"),
     [
