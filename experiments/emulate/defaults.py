@@ -18,7 +18,7 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.planner.prepared import Prepared
 from inakit.switch.targets import TARGETS
 from inakit.topo.fabric.variations import with_scale
-from inakit.topo.files.quantities import in_words
+from inakit.topo.files.quantities import in_words, rate_text
 
 LEAST_FRAGMENTS = 20
 """The minimum fragments of a shortened gradient: with fewer, latency instead of the rate determines the time."""
@@ -88,9 +88,16 @@ def faults_at(faults: FaultPlan | None, scale: float) -> FaultPlan | None:
     return replace(faults, background=traffic.background, hostile=traffic.hostile)
 
 
-def rate_to_try(problem: Problem, scale: float, share: float) -> str:
-    """Advice for a run at `scale` that did only `share` of its planned work."""
+def rate_to_try(problem: Problem, scale: float, share: float, free: Free = NOTHING_FREE) -> str:
+    """Advice for a run at `scale` that did only `share` of its planned work.
+
+    Rates that the kit chose are carried by a machine that does nothing else.
+    """
     lower = rounded_down(max(share, 0.01) * TO_SPARE)
     fastest = fastest_bps(problem) * lower
-    tried = f"try links of {in_words(fastest, 'bit/s')} (--scale {lower * scale:.2g})"
+    chosen = free.rates and not free.described
+    option = f"--capacity {rate_text(float(round(fastest)))}" if chosen else f"--scale {lower * scale:.2g}"
+    tried = f"try links of {in_words(fastest, 'bit/s')} ({option})"
+    if free.rates:
+        return f"{tried}, or run again when nothing else runs on this machine, which then carries the chosen rates"
     return f"{tried}, or omit the rates: inakit then chooses rates that this machine carries"

@@ -233,7 +233,7 @@ def settled(
 
 def ended_early(slow: TooSlowError, emulation: Emulation) -> Results:
     """The results of a plan whose run was ended early: no figures, the cause, and a rate to try."""
-    try_next = rate_to_try(emulation.problem, emulation.scale, slow.share)
+    try_next = rate_to_try(emulation.problem, emulation.scale, slow.share, emulation.free)
     return Results(verdict=OVERLOADED, reasons=[str(slow), *slow.causes, try_next])
 
 

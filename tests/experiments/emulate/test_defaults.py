@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inakit.experiments.emulate.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try
+from inakit.experiments.emulate.defaults import LEAST_FRAGMENTS, Free, faults_at, problem_at, rate_to_try
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -87,3 +87,10 @@ def test_a_rate_to_try_leaves_room() -> None:
     """A machine that carried half of 20 Mbit/s was full, so 6 Mbit/s are advised, as a scale of the described rates."""
     assert rate_to_try(problem(), 1.0, 0.5).startswith("try links of 6 Mbit/s (--scale 0.3)")
     assert "(--scale 0.06)" in rate_to_try(problem(), 0.2, 0.5)
+
+
+def test_a_rate_to_try_instead_of_a_chosen_one_is_no_scale() -> None:
+    """The scale would be of the default rates, while the advice is about the chosen ones."""
+    advice = rate_to_try(problem(), 1.0, 0.5, Free(rates=True))
+    assert advice.startswith("try links of 6 Mbit/s (--capacity 6M), or run again when nothing else runs")
+    assert "(--scale 0.3)" in rate_to_try(problem(), 1.0, 0.5, Free(rates=True, described=True))
