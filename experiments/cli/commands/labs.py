@@ -36,6 +36,7 @@ from inakit.experiments.labs.sandbox.process import allow_unconfined
 from inakit.experiments.labs.sandbox.untrusted import printable
 from inakit.experiments.run.console import Screen
 from inakit.experiments.sweeps.trial import tried
+from inakit.switch.program.p4_source import compiled
 from inakit.topo.errors import InputError, RunError, writing
 from inakit.topo.files.quantities import parse_rate
 from inakit.topo.files.reader import FileKind, read_text
@@ -158,7 +159,7 @@ def similar(
 
 
 def throughput(
-    program: Annotated[Path, typer.Argument(help="a compiled program of lab 3, such as pool.json")],
+    program: Annotated[Path, typer.Argument(help="a program of lab 3, such as pool.p4 or pool.json")],
     slots: Annotated[list[int] | None, typer.Option(help="a size of the pool, 1 to 64; can be repeated")] = None,
     workers: Annotated[int, typer.Option(help="1 to 8")] = 4,
     capacity: Annotated[str, typer.Option(help="capacity of every link: 100M")] = "100M",
@@ -169,7 +170,7 @@ def throughput(
     star = Star(workers, parse_rate(capacity), delay)
     console = Screen(highlight=False)
     console.print(f"{star}\n{'slots':>5} {'Mbit/s':>10}")
-    for each, rate_bps, bar in curve(program, star, slots or (1, 2, 4, 8, 16, 32, 64)):
+    for each, rate_bps, bar in curve(compiled(program), star, slots or (1, 2, 4, 8, 16, 32, 64)):
         console.row(f"{each:5} {rate_bps / 1e6:10.3f} {bar}", {"slots": each, "throughput_bps": rate_bps})
 
 

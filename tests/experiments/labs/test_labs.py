@@ -38,7 +38,7 @@ from inakit.experiments.labs.grading.teacher import (
 )
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER, export_labs
 from inakit.experiments.labs.sandbox.process import EndedError
-from inakit.switch.program.bmv2_json import read_program
+from inakit.switch.program.bmv2_json import read_program, sha256
 from inakit.switch.testing.ptf_platform import PtfOptions, run_ptf
 from inakit.topo.errors import InputError, OutputError, RunError
 
@@ -263,6 +263,21 @@ def test_each_size_of_a_pool_has_its_own_time(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(RunError, match=r"pool.json with 3 slots: it took longer"):
         list(pool_lab.curve(program, Star(), (1, 2, 3)))
     assert len(set(map(id, switches))) == 3
+
+
+def test_the_throughput_of_source_is_that_of_what_p4c_makes_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    text = solution("3-pool")["pool.p4"]
+    for name, content in {"pool.p4": text, "pool.json": program_in(archive("3-pool"), text, "pool.p4")}.items():
+        (folder / name).write_text(content)
+    record = (f"{sha256(folder / name)}  mine/{name}\n" for name in ("pool.p4", "pool.json"))
+    (folder / "pool.sha256").write_text("".join(record))
+    monkeypatch.setattr(pool_lab, "throughput", lambda *_: 1e8)
+    done = CliRunner().invoke(app, ["labs", "throughput", str(folder / "pool.p4"), "--slots", "4"])
+    assert (done.exit_code, "4    100.000" in done.output) == (0, True), done.output
 
 
 # -- PTF
