@@ -384,7 +384,7 @@ WHOLE_RUN = (
 """The figures of all jobs together in a planner's row."""
 UNFINISHED = "The run has not ended: the figures cover only its measured part."
 MEANINGS = {
-    VALID: "The emulation kept up and every sum is exact: the measured figures are results.",
+    VALID: "Nothing held the run up, and every sum is exact: the measured figures are results.",
     "INCOMPLETE": UNFINISHED,
     "INTERRUPTED": UNFINISHED,
     "FAILED": UNFINISHED,
@@ -403,8 +403,7 @@ def document_of(folders: Sequence[Path]) -> Document:
                 f"{folder.path} does not have the format of this inakit ({type(error).__name__}: {error}): "
                 "make the report with the inakit that made the run"
             ) from error
-    title = finding_of(runs[0]) if len(runs) == 1 else f"{len(runs)} runs compared"
-    return Document(title, made_by(), runs)
+    return Document(finding_of(runs), made_by(), runs)
 
 
 MOST_COMPARED = 4
@@ -413,15 +412,21 @@ SAME = 0.005
 """The relative difference of times below which planners are equally fast."""
 
 
-def finding_of(run: RunView) -> str:
-    """The finding of a run, which is the title of its page, and its setting. A run that is not VALID finds nothing."""
+def finding_of(runs: Sequence[RunView]) -> str:
+    """The finding of runs, which is the title of their page, and their setting.
+
+    A run that is not VALID finds nothing, nor do runs of other fabrics or jobs beside each other.
+    """
     times: dict[str, float] = {}
-    for planner in run.planners:
-        measured = next(each.measured for each in planner.figures if each.name == "communication_time_s")
-        if measured:
-            times[planner.name] = measured
-    if run.verdict != VALID or not times:
-        return f"No result ({run.verdict}): {run.title}"
+    for number, each_run in enumerate(runs, start=1):
+        for planner in each_run.planners:
+            measured = next(each.measured for each in planner.figures if each.name == "communication_time_s")
+            if measured:
+                times[planner.name if len(runs) == 1 else f"{number}: {planner.name}"] = measured
+    run = runs[0]
+    alike = all((each.fabrics[0], each.planners[0].jobs) == (run.fabrics[0], run.planners[0].jobs) for each in runs)
+    if not alike or not times or any(each.verdict != VALID for each in runs):
+        return f"No result ({run.verdict}): {run.title}" if len(runs) == 1 else f"{len(runs)} runs compared"
     ranked = sorted(times, key=times.__getitem__)
     best_s = times[ranked[0]]
     first = [name for name in ranked if times[name] <= best_s * (1 + SAME)]

@@ -117,7 +117,7 @@ function drawGantt(holder, scheduler, jobs) {
   const height = 14 + rows.length * ROW_PX + gap + 30;
   const svg = add(holder, "svg", {class: "gantt", viewBox: `0 0 ${width} ${height}`, role: "img",
     "aria-label": `${jobs.length} jobs and the circuits of ${circuits.length} pairs of units, from ${timeText(span[0])} to ${timeText(span[1])}`});
-  const x = linear(span, [NAME_PX, width - 12]).clamp(true);
+  const x = linear(span, [nameRoom(rows), width - 12]).clamp(true);
   bottomAxis(svg, x, height - 28, (at) => `${countText(at)} s`, height - 40);
   rows.forEach((row, place) => {
     const bars = row.bars.filter((bar) => bar.until > span[0] && bar.from < span[1]);

@@ -74,6 +74,11 @@ function timelineSection(parent, run) {
   });
 }
 
+/** The room for the names of rows. */
+function nameRoom(rows) {
+  return Math.min(NAME_PX, 14 + NAME_LETTER_PX * d3.max(rows, (row) => row.name.length));
+}
+
 /** Draw the rows and the axis. */
 function drawTimeline(holder, planner) {
   const rows = timelineRows(planner);
@@ -82,7 +87,7 @@ function drawTimeline(holder, planner) {
     return;
   }
   const shown = rows.slice(0, MOST_ROWS);
-  const names = Math.min(NAME_PX, 14 + NAME_LETTER_PX * d3.max(shown, (row) => row.name.length));
+  const names = nameRoom(shown);
   const width = Math.max(names + LEAST_BARS_PX, holder.node().clientWidth);
   const height = 14 + shown.length * ROW_PX + 30;
   const told = rows.map((row) => `${row.name}: ${row.bars.map((bar) => bar.text).join(", ") || "no time known"}`).slice(0, 12).join("; ");

@@ -268,14 +268,26 @@ def test_the_title_is_the_finding(folder: Path) -> None:
     assert all(times.values())
     atp, lbmm = ((times[name] or 0) / (times["aro"] or 1) for name in ("atp", "lbmm"))
     day = datetime.fromisoformat(run.started)
-    assert finding_of(run) == document_of([folder]).title
-    assert finding_of(run).startswith(f"aro is {as_fast(atp)} atp, {as_fast(lbmm)} lbmm: ")
-    assert finding_of(run).endswith(f", VALID, {day.day} {day:%B}")
-    assert finding_of(replace(run, verdict="OVERLOADED")) == f"No result (OVERLOADED): {run.title}"
+    assert finding_of([run]) == document_of([folder]).title
+    assert finding_of([run]).startswith(f"aro is {as_fast(atp)} atp, {as_fast(lbmm)} lbmm: ")
+    assert finding_of([run]).endswith(f", VALID, {day.day} {day:%B}")
+    assert finding_of([replace(run, verdict="OVERLOADED")]) == f"No result (OVERLOADED): {run.title}"
     alone = replace(run, planners=[planner_of(folder, "aro")])
-    assert finding_of(alone).startswith(f"aro takes {in_words(times['aro'] or 0, 's')} per iteration: ")
+    assert finding_of([alone]).startswith(f"aro takes {in_words(times['aro'] or 0, 's')} per iteration: ")
     twice = replace(run, planners=[planner_of(folder, "aro"), replace(planner_of(folder, "aro"), name="other")])
-    assert finding_of(twice).startswith("aro and other take ")
+    assert finding_of([twice]).startswith("aro and other take ")
+
+
+def test_the_title_of_runs_that_are_alike_is_their_finding(folder: Path) -> None:
+    run = document_of([folder]).runs[0]
+    fast, slow = ([planner_of(folder, name)] for name in ("aro", "lbmm"))
+    compared = [replace(run, planners=fast), replace(run, planners=slow)]
+    assert finding_of(compared).startswith("1: aro is ") and " times as fast as 2: lbmm: 15 workers" in finding_of(
+        compared
+    )
+    jobs = [replace(each, gradient_bytes=8) for each in slow[0].jobs]
+    for other in (replace(compared[1], verdict="OVERLOADED"), replace(run, planners=[replace(slow[0], jobs=jobs)])):
+        assert finding_of([compared[0], other]) == "2 runs compared"
 
 
 def test_how_much_faster_is_said_by_its_size() -> None:
