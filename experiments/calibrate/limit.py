@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import psutil
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -43,6 +42,9 @@ from inakit.topo.files.reader import write_csv
 from inakit.topo.live.priority import switch_processors
 from inakit.traffic.measure.processors import locked_bytes
 from inakit.traffic.measure.verdict import OVERLOADED, VALID
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def memory_bytes() -> int:
@@ -267,6 +269,8 @@ def write_curve(curve: Curve[T], found: Sequence[T], folder: Path) -> list[Path]
 
 
 def draw_curve(curve: Curve[T], found: Sequence[T]) -> Figure:
+    from matplotlib.figure import Figure  # noqa: PLC0415, matplotlib takes a second
+
     by_name = {quantity.name: quantity for quantity in curve.quantities}
     switches = [by_name["switches"].value(one) for one in found]
     figure = Figure(figsize=(3 * len(curve.panels), 3), layout="constrained")

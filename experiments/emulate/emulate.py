@@ -129,6 +129,8 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Prepared] | 
     with completing(emulation, plans, record, folder, console) as runs:
         at_once = runs_at_once(emulation.problem, world, len(runs))
         shown = console if at_once == 1 else Console(quiet=True)
+        if at_once > 1:
+            import inakit.experiments.run.series_picture  # noqa: F401, PLC0415, once for all processes
         calls = {name: partial(carry_out, emulation, name, run, world, folder, shown) for name, run in runs.items()}
         with Forks(calls, at_once) as forks:
             for name in runs:

@@ -10,11 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
@@ -49,6 +47,10 @@ from inakit.traffic.training.training_task import (
     rounded_mean,
     train_alone,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,8 @@ GREY = "#9AA5B1"
 
 def draw_training(curves: Sequence[Curve]) -> Figure:
     """Draw accuracy over time (GOAT, Fig. 6), loss by epoch, throughput, and time per epoch (Fig. 7)."""
+    from matplotlib.figure import Figure  # noqa: PLC0415, matplotlib takes a second
+
     figure = Figure(figsize=(14, 3.4), layout="constrained")
     over_time, loss, throughput, epoch_time = figure.subplots(1, 4)
     alone, *networks = curves

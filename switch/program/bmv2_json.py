@@ -500,6 +500,10 @@ def hints_of(kind: type[Any]) -> dict[str, Any]:
 
 def fits(value: Any, hint: Any, seen: set[int]) -> bool:
     """Whether `value` has the type `hint`, including nested dataclasses."""
+    if type(value) is hint:
+        if is_dataclass(value):
+            check_types(value, seen)
+        return True
     origin = get_origin(hint)
     if origin in (typing.Union, UnionType):
         return any(fits(value, each, seen) for each in get_args(hint))
@@ -510,11 +514,7 @@ def fits(value: Any, hint: Any, seen: set[int]) -> bool:
         return isinstance(value, dict) and all(
             fits(key, of_key, seen) and fits(each, of_value, seen) for key, each in value.items()
         )
-    if type(value) is not hint:
-        return False
-    if is_dataclass(value):
-        check_types(value, seen)
-    return True
+    return False
 
 
 KeyField = Field | LastField | Lookahead | Unknown

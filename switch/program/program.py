@@ -519,7 +519,7 @@ class MatchKey:
     value: Field | Validity | Unknown
     mask: int | None = None
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """The bits of the field; 1 for a validity."""
         return self.value.bits if isinstance(self.value, Field) else 1
@@ -572,10 +572,12 @@ class Table:
 
     def action(self, name: str) -> Action:
         """The action of this table that is called `name`; `InputError` if it has none."""
-        for action in self.actions:
-            if action.name == name:
-                return action
-        raise unknown_name(f"action of table '{self.name}'", name, [action.name for action in self.actions])
+        return found(f"action of table '{self.name}'", name, self.first_actions)
+
+    @cached_property
+    def first_actions(self) -> dict[str, Action]:
+        """The first action of each name."""
+        return {action.name: action for action in reversed(self.actions)}
 
 
 @dataclass(frozen=True)
@@ -669,7 +671,12 @@ class Program:
 
     def table(self, name: str) -> Table:
         """The table of this name; if there is none, `InputError` with the tables that have a key."""
-        return found("table", name, self.tables, [table.name for table in self.tables.values() if table.key])
+        return found("table", name, self.tables, self.keyed_tables)
+
+    @cached_property
+    def keyed_tables(self) -> tuple[str, ...]:
+        """The names of the tables that have a key."""
+        return tuple(table.name for table in self.tables.values() if table.key)
 
     def register(self, name: str) -> Register:
         """The register of this name; `InputError` if there is none."""

@@ -98,8 +98,9 @@ def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:
 
 def statements_of(pipeline: Pipeline) -> list[Primitive]:
     """Every statement that a pipeline can run, in any order."""
-    actions = {action for node in pipeline.nodes.values() if isinstance(node, Table) for action in node.actions}
-    return [primitive for action in actions for primitive in action.primitives]
+    tables = [node for node in pipeline.nodes.values() if isinstance(node, Table)]
+    actions = {action.number: action for table in tables for action in table.actions}
+    return [primitive for action in actions.values() for primitive in action.primitives]
 
 
 def meter_results(program: Program, pipeline: Pipeline) -> set[Field]:

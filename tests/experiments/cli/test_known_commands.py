@@ -78,6 +78,8 @@ def in_a_new_process(arguments: str, before: str = "", after: str = "pass") -> s
     [
         ("--help", "numpy pydantic yaml inakit.experiments.cli.commands inakit.experiments.run"),
         ("study --help", "numpy yaml inakit.experiments.cli.commands inakit.experiments.run"),
+        ("emulate --help", "matplotlib"),
+        ("calibrate --help", "matplotlib"),
         (
             "plan",
             "matplotlib networkx scapy psutil joblib pyarrow google grpc inakit.switch.program",
