@@ -7,7 +7,7 @@ change the packets that leave for a gradient.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,13 +20,9 @@ from inakit.switch.interpret.interpreted_switch import Packets
 Left = list[tuple[int, Agg]]
 """The packets of aggregations that have left, with their ports."""
 Named = Mapping[str, Values]
-WORKERS = 4
+WORKERS, MOST_WORKERS = 4, 8
+"""The workers of most jobs, and the most of all."""
 GROUP = 1
-
-
-def aggregates(packets: Packets) -> Left:
-    """The packets that belong to an aggregation."""
-    return [(port, found) for port, packet in packets if (found := agg_in(packet)) is not None]
 
 
 def total(gradients: Iterable[Agg]) -> Values:
@@ -53,8 +49,15 @@ class GradedAggregator(ABC):
         """The packets that leave when this gradient completes a sum."""
 
     def send(self, gradient: Agg, port: int | None = None) -> Left:
-        """Send a gradient, by default to its own port; return the packets of aggregations that leave."""
-        return aggregates(self.bench.send(self.port_of(gradient) if port is None else port, gradient.packed()))
+        """Send a gradient, by default to its own port; return the packets that leave.
+
+        Raises `WrongError` if one of them does not belong to an aggregation.
+        """
+        left = self.bench.send(self.port_of(gradient) if port is None else port, gradient.packed())
+        found = [(port, agg) for port, packet in left if (agg := agg_in(packet)) is not None]
+        if len(found) < len(left):
+            raise self.bench.wrong("what leaves is no packet of an aggregation", "a packet of all its headers, or none")
+        return found
 
     def named(self, gradients: Iterable[Agg]) -> dict[str, Values]:
         """The values of gradients, by their names in messages."""
@@ -82,7 +85,7 @@ class GradedAggregator(ABC):
 
     def judge_same(self, left: Left, usual: Left, sent: Sequence[Agg], what: str, others: Named) -> None:
         """Raise `WrongError` unless the same packets leave as without other traffic."""
-        if sorted(left, key=str) == sorted(usual, key=str):
+        if unordered(left) == unordered(usual):
             return
         expected = [(port, packet.packed()) for port, packet in usual]
         if left and not usual:
@@ -116,6 +119,11 @@ class GradedAggregator(ABC):
                 if self.send(packet, port):
                     raise self.bench.wrong(f"{what} is not dropped: a packet leaves")
             self.judge_same(self.send(gradient), left, gradients, f"{what} counts", others)
+
+
+def unordered(left: Left) -> Left:
+    """Packets that have left, in an order that does not depend on that in which they have."""
+    return sorted(left, key=str)
 
 
 def first_difference(got: Values, right: Values) -> str:
@@ -152,8 +160,11 @@ def job_entries(ports: Sequence[int]) -> SwitchEntries:
 
 
 def drawn_round(bench: Bench, order: Iterable[int] = range(WORKERS), slot: int = 0, number: int = 0) -> list[Agg]:
-    """A gradient of each worker for a round of a slot."""
-    return [Agg(GRADIENT, worker, slot, number, bench.drawn_values()) for worker in order]
+    """A gradient of each worker for a round of a slot; each has its own Ethernet addresses."""
+    return [
+        Agg(GRADIENT, worker, slot, number, bench.drawn_values(), ethernet=bench.random.randbytes(12))
+        for worker in order
+    ]
 
 
 def forged_with(job: Job, gradient: Agg, **fields: Any) -> tuple[Agg, int]:
@@ -166,7 +177,7 @@ Forgery = Callable[[Job, Agg], tuple[Agg, int]]
 
 
 def forgeries(slots: int, slot: int, more: Mapping[str, Forgery] = {}) -> dict[str, Forgery]:
-    """The forgeries that every lab with one job tests, and `more`; `slot` is a number beyond the switch's slots."""
+    """The forgeries of a gradient for a slot that every lab with one job tests, and `more`."""
     return {
         "a gradient from a port without a worker": lambda job, each: (each, 64 + job.port_of(each)),
         "a gradient with another number than that of its port's worker": lambda job, each: (
@@ -175,7 +186,7 @@ def forgeries(slots: int, slot: int, more: Mapping[str, Forgery] = {}) -> dict[s
         ),
         **{
             f"a gradient for slot {number}, where {slots - 1} is the last,": partial(forged_with, slot=number)
-            for number in (slot, slots, 256 * slots + 1)
+            for number in (slots + slot, slots, 256 * slots + slot)
         },
         **more,
         "a result that a worker sends": partial(forged_with, kind=RESULT),
@@ -183,11 +194,16 @@ def forgeries(slots: int, slot: int, more: Mapping[str, Forgery] = {}) -> dict[s
     }
 
 
-def check_forgeries(bench: Bench, forgeries: Mapping[str, Forgery], slot: int) -> None:
-    """Raise `WrongError` for a forged gradient of a slot that leaves or changes the sum."""
-    for what, forge in forgeries.items():
+def check_forgeries(bench: Bench, slots: int, more: Mapping[str, Forgery] = {}) -> None:
+    """Raise `WrongError` for a forged gradient, of any of the slots, that leaves or changes the sum."""
+    slot = bench.random.randrange(slots)
+    every = forgeries(slots, slot, more)
+    for what, forge in every.items():
         job, gradients = Job(bench), drawn_round(bench, slot=slot)
         job.judge_forgeries(what, [forge(job, each) for each in drawn_round(bench, slot=slot)], gradients)
+    forged = [forge(job, bench.random.choice(gradients)) for forge in every.values()]
+    script = [*(each for each in forged if each[0].slot == slot), *sent_by_all(job, gradients)]
+    check_every_slot(job, slots, gradients, script, "a packet that is not admitted, or a gradient after it")
 
 
 # -- labs 2 and 3: many slots at once
@@ -196,20 +212,28 @@ Place = tuple[int, int]
 """A slot and one of its rounds."""
 
 
-def drawn_rounds(bench: Bench, slots: Iterable[int], count: int) -> dict[Place, list[Agg]]:
-    """A gradient of each worker for each round of these slots; even rounds use version 0, odd ones version 1."""
+def drawn_rounds(
+    bench: Bench, slots: Iterable[int], count: int, workers: int = WORKERS, versions: int = 2
+) -> dict[Place, list[Agg]]:
+    """A gradient of each worker for each round of these slots; rounds use the versions in turn."""
     return {
-        (slot, number): [replace(each, version=number % 2) for each in drawn_round(bench, slot=slot, number=number)]
+        (slot, number): [
+            replace(each, version=number % versions)
+            for each in drawn_round(bench, range(workers), slot=slot, number=number)
+        ]
         for slot in slots
         for number in range(count)
     }
 
 
 def interleaved(bench: Bench, rounds: dict[Place, list[Agg]]) -> list[Agg]:
-    """The gradients in a random feasible order: a slot's next round begins when the previous one is complete."""
-    sent = dict.fromkeys(rounds, 0)
+    """The gradients in a random feasible order: a slot's next round begins when the previous one is complete.
+
+    The order begins with a gradient of each slot, so that all are in use at once.
+    """
     order = {place: bench.random.sample(gradients, len(gradients)) for place, gradients in rounds.items()}
-    found: list[Agg] = []
+    sent = {place: int(place[1] == 0) for place in rounds}
+    found = [order[place][0] for place in bench.random.sample(list(rounds), len(rounds)) if sent[place]]
     while True:
         open_now = [p for p in rounds if sent[p] < WORKERS and sent.get((p[0], p[1] - 1), WORKERS) == WORKERS]
         if not open_now:
@@ -231,9 +255,20 @@ def without_repeats(job: Job, order: Sequence[Agg]) -> list[Left]:
     return [job.send(gradient) for gradient in order]
 
 
+def sums_of(job: Job, order: Sequence[Agg]) -> list[Left]:
+    """The packets that leave for the gradients of one slot, round after round, from a program without mistakes."""
+    left: list[Left] = []
+    for count, gradient in enumerate(order, 1):
+        sent = [each for each in order[:count] if each.round == gradient.round]
+        ports = job.ports if len(sent) == WORKERS else []
+        left.append([(port, gradient.result(total(sent))) for port in ports])
+    return left
+
+
 def check_slots(bench: Bench, slots: int, rounds_of_each: int) -> None:
     """All slots are in use at the same time, each at its own pace: each sends the same as slot 0 alone.
 
+    Only some slots' gradients are sent in slot 0. If their sums are right, those of all other slots have to be, too.
     Another item tests the slot in the header of what leaves.
     """
     job, rounds = Job(bench), drawn_rounds(bench, range(slots), rounds_of_each)
@@ -243,6 +278,9 @@ def check_slots(bench: Bench, slots: int, rounds_of_each: int) -> None:
     for slot in tried:
         in_slot_0 = without_repeats(job, [replace(each, slot=0) for each in order if each.slot == slot])
         usual[slot] = changed(in_slot_0, partial(replace, slot=slot))
+    exact = {slot: sums_of(job, [each for each in order if each.slot == slot]) for slot in range(slots)}
+    if all(list(map(unordered, found)) == list(map(unordered, exact[slot])) for slot, found in usual.items()):
+        usual = exact
     job.begin()
     for gradient in order:
         slot, number = gradient.slot, gradient.round
@@ -254,3 +292,51 @@ def check_slots(bench: Bench, slots: int, rounds_of_each: int) -> None:
             }
             what = f"all {slots} slots are in use, and in slot {slot}"
             job.judge_same(left, usual[slot].pop(0), rounds[slot, number], what, others)
+
+
+Script = Sequence[tuple[Agg, int]]
+"""Packets, and the ports by which they enter."""
+MOST_OTHERS = 4
+"""The slots with mistakes of other items after which no further slots are tried."""
+
+
+def sent_by_all(job: GradedAggregator, gradients: Iterable[Agg]) -> Script:
+    """Gradients with the ports of their workers."""
+    return [(each, job.port_of(each)) for each in gradients]
+
+
+def twice(gradients: Sequence[Agg]) -> list[Agg]:
+    """Gradients of a round, each twice in a row but the last, which completes the sum."""
+    return [each for gradient in gradients[:-1] for each in (gradient, gradient)] + [gradients[-1]]
+
+
+def check_every_slot(job: GradedAggregator, slots: int, gradients: Sequence[Agg], script: Script, what: str) -> None:
+    """Raise `WrongError` unless each slot sends for a script what the slot of `gradients` sends.
+
+    The slots are used one after the other; one that differs also in a restarted switch. Other items test slots where
+    the gradients alone send something else, slots that depend on others, and the slot in the header of what leaves.
+    """
+    at, plain = gradients[0].slot, sent_by_all(job, gradients)
+
+    def sent_in(slot: int, packets: Script) -> Iterator[Left]:
+        for packet, port in packets:
+            left = job.send(replace(packet, slot=slot) if packet.slot == at else packet, port)
+            yield unordered([(out, replace(each, slot=at)) for out, each in left])
+
+    def alone(slot: int, packets: Script) -> list[Left]:
+        job.begin()
+        return list(sent_in(slot, packets))
+
+    sums, usual, others = alone(at, plain), alone(at, script), 0
+    for slot in job.bench.random.sample(range(slots), slots):
+        if list(sent_in(slot, script)) == usual:
+            continue
+        if alone(slot, plain) == sums:
+            job.begin()
+            for left, wanted in zip(sent_in(slot, script), usual, strict=True):
+                if left != wanted:
+                    expected = [(port, replace(packet, slot=slot).packed()) for port, packet in wanted]
+                    raise job.bench.wrong(f"{what}: slot {slot} does not send what slot {at} sends", expected)
+        others += 1
+        if others == MOST_OTHERS:
+            return

@@ -6,10 +6,20 @@ both together. Each test searches for a schedule of arrivals and faults that bre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from random import Random
 
-from inakit.experiments.labs.course.aggregation import Job, check_forgeries, drawn_round, forgeries, total
+from inakit.experiments.labs.course.aggregation import (
+    MOST_WORKERS,
+    Job,
+    check_every_slot,
+    check_forgeries,
+    drawn_rounds,
+    sent_by_all,
+    total,
+)
 from inakit.experiments.labs.course.loss_network import (
     Fault,
     Fragments,
@@ -24,6 +34,7 @@ from inakit.experiments.labs.course.loss_network import (
 )
 from inakit.experiments.labs.grading.bench import Bench, line_of, trace_of
 from inakit.experiments.labs.grading.lab import Item, Lab, WrongError, scored
+from inakit.experiments.labs.grading.packets import Agg
 
 SWITCH, WORKER = "switch", "worker"
 SLOTS = 16
@@ -95,6 +106,46 @@ def explore(
 
 # -- the switch
 
+WIDTHS = (16, 24, 31)
+"""Bits of a number in which a program could keep rounds, which have 32 (the number is signed in 32 bits, too)."""
+
+
+def rounds_of_all(bench: Bench, count: int, first: int = 0) -> tuple[Job, list[list[Agg]]]:
+    """A job of eight workers, and the gradients of consecutive rounds of one of the slots."""
+    slot = bench.random.randrange(SLOTS)
+    drawn = drawn_rounds(bench, (slot,), count, MOST_WORKERS, versions=1).values()
+    return Job(bench, MOST_WORKERS), [[replace(each, round=each.round + first) for each in some] for some in drawn]
+
+
+def judge_rounds(job: Job, rounds: Sequence[Sequence[Agg]]) -> None:
+    """Raise `WrongError` unless each round's result is all that leaves, with all headers as they have to be."""
+    for gradients in rounds:
+        for gradient in gradients:
+            expected = job.expected(gradient, total(gradients)) if gradient is gradients[-1] else []
+            what = "the result is not the last gradient with another kind and other values, once by each worker's port"
+            cause = f"in round {gradient.round}: {what if expected else 'a gradient before the last is not dropped'}"
+            job.bench.same(job.bench.send(job.port_of(gradient), gradient.packed()), expected, cause)
+
+
+def judge_copies(job: Job, rounds: Sequence[Sequence[Agg]], copies: Mapping[int, Sequence[Agg]], what: str) -> None:
+    """Raise `WrongError` unless copies are dropped and change nothing, in any slot.
+
+    They are sent after the gradient of their number.
+    """
+    order = list(chain(*rounds))
+    usual = job.left_after(order)
+    script: list[Agg] = []
+    job.begin()
+    for number, (gradient, left) in enumerate(zip(order, usual, strict=True)):
+        sent = next(some for some in rounds if gradient in some)
+        job.judge_same(job.send(gradient), left, sent, f"after {what}", {})
+        script.append(gradient)
+        for copy in () if left else copies.get(number, ()):
+            script.append(copy)
+            if job.send(copy):
+                raise job.bench.wrong(f"{what} is not dropped: a packet leaves")
+    check_every_slot(job, SLOTS, order, sent_by_all(job, script), what)
+
 
 def check_plain(bench: Bench) -> None:
     """The switch without loss: slots, rounds, versions, admission; also 8 workers in all slots, and 300 rounds."""
@@ -105,7 +156,14 @@ def check_plain(bench: Bench) -> None:
         job = drawn_fragments(bench, workers, pool, count)
         switch = student_switch(bench, job)
         judge(LongRun(job, switch, model_workers(job), Random(0), share=0).go().found, job, switch)
-    check_forgeries(bench, forgeries(SLOTS, SLOTS), slot=0)
+    check_forgeries(bench, SLOTS)
+    own, rounds = rounds_of_all(bench, 3)
+    judge_rounds(own, rounds)
+    check_every_slot(own, SLOTS, rounds[0], sent_by_all(own, chain(*rounds)), "three rounds")
+    for bits in WIDTHS:
+        own, (first, *rounds) = rounds_of_all(bench, 6, (1 << bits) - 3)
+        if own.left_after(first)[-1]:  # a program may also wait for round 0
+            judge_rounds(own, rounds)
 
 
 def check_again(bench: Bench) -> None:
@@ -114,6 +172,9 @@ def check_again(bench: Bench) -> None:
         job, switch = sound_job(bench, workers, count)
         kinds = (Fault.GRADIENT_TWICE, Fault.LOST_GRADIENT, Fault.IMPATIENT)
         explore(job, switch, model_workers(job), *kinds, faults=2)
+    own, rounds = rounds_of_all(bench, 2)
+    copies = {number: [gradient] for number, gradient in enumerate(chain(*rounds))}
+    judge_copies(own, rounds, copies, "a gradient that comes again before the sum is complete")
 
 
 def check_answer(bench: Bench) -> None:
@@ -121,12 +182,18 @@ def check_answer(bench: Bench) -> None:
     for workers, count in ((2, 4), (3, 3)):
         job, switch = sound_job(bench, workers, count)
         explore(job, switch, model_workers(job), Fault.LOST_RESULT, faults=2, only_behind=True)
-    alone, gradients = Job(bench), drawn_round(bench)
-    for gradient in [*gradients, *gradients]:
-        ports = [port for port, _ in alone.send(gradient)]
-    if ports != [alone.port_of(gradients[-1])]:
-        expected = [(alone.port_of(gradients[-1]), gradients[-1].result(total(gradients)).packed())]
-        raise bench.wrong("the result does not leave only by the port of the worker that asks for it again", expected)
+    own, (first, second) = rounds_of_all(bench, 2)
+    for gradients in (first, second):
+        left = [own.send(gradient) for gradient in gradients][-1]
+        if not left:
+            return  # another item tests the sums of eight workers
+        kept = left[0][1].values
+        for gradient in gradients:
+            port = own.port_of(gradient)
+            cause = "the result does not leave only by the port of the worker that asks again, or with other headers"
+            bench.same(bench.send(port, gradient.packed()), [(port, gradient.result(kept).packed())], cause)
+    script = sent_by_all(own, [*first, *first, *second, *second])
+    check_every_slot(own, SLOTS, [*first, *second], script, "asking for a result")
 
 
 def check_stale(bench: Bench) -> None:
@@ -134,6 +201,8 @@ def check_stale(bench: Bench) -> None:
     for workers, count in ((2, 6), (3, 4)):
         job, switch = sound_job(bench, workers, count)
         explore(job, switch, model_workers(job), Fault.OLD_GRADIENT, faults=1)
+    own, rounds = rounds_of_all(bench, 3)
+    judge_copies(own, rounds, {2 * MOST_WORKERS: rounds[0]}, "a gradient of a round that is over")
 
 
 # -- the worker
@@ -178,17 +247,20 @@ def check_results(bench: Bench) -> None:
 
 
 def check_together(bench: Bench) -> None:
-    """Both parts under all faults: explored, and in a long run. The course's part replaces a part that has failed."""
+    """Both parts under all faults: explored, and in long runs, of many rounds and of all slots and workers.
+
+    The course's part replaces a part that has failed.
+    """
     if {SWITCH, WORKER} <= bench.failed:
         raise WrongError("not tried: neither the switch nor the worker does its part alone")
-    for long in (False, True):
-        job = drawn_fragments(bench, 3, 4, 60) if long else drawn_fragments(bench, 2, 1, 3)
+    for workers, pool, count, share in ((2, 1, 3, 0), (3, 4, 60, 0.15), (MOST_WORKERS, SLOTS, 3 * SLOTS, 0.3)):
+        job = drawn_fragments(bench, workers, pool, count)
         switch: Node = ModelSwitch(job) if SWITCH in bench.failed else student_switch(bench, job)
-        workers: Sequence[Node] = model_workers(job) if WORKER in bench.failed else student_workers(bench, job)
-        if long:
-            judge(LongRun(job, switch, workers, bench.random, share=0.15).go().found, job, switch)
+        nodes: Sequence[Node] = model_workers(job) if WORKER in bench.failed else student_workers(bench, job)
+        if share:
+            judge(LongRun(job, switch, nodes, bench.random, share).go().found, job, switch)
         else:
-            explore(job, switch, workers, *sorted({*Fault} - {Fault.OLD_GRADIENT, Fault.NO_RESULT}), faults=2)
+            explore(job, switch, nodes, *sorted({*Fault} - {Fault.OLD_GRADIENT, Fault.NO_RESULT}), faults=2)
 
 
 LAB = Lab(

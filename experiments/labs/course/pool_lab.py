@@ -19,18 +19,21 @@ import numpy as np
 from pydantic import Field
 
 from inakit.experiments.labs.course.aggregation import (
+    MOST_WORKERS,
     WORKERS,
     Job,
     changed,
+    check_every_slot,
     check_forgeries,
     check_slots,
     drawn_round,
     drawn_rounds,
     forged_with,
-    forgeries,
     interleaved,
     job_entries,
+    sent_by_all,
     total,
+    twice,
     without_repeats,
 )
 from inakit.experiments.labs.grading.bench import Bench
@@ -50,7 +53,6 @@ FRAME = np.dtype([("bytes", np.uint8, 64)])
 SIZE = len(Agg(GRADIENT, 0, 0, 0, (0,) * 8).packed())
 """The bytes of a gradient packet and of a result packet."""
 MOST_SLOTS = 64
-MOST_WORKERS = 8
 TIMED_ROUNDS = 4
 
 
@@ -195,7 +197,7 @@ SLOTS, ROUNDS = 64, 5
 def check_admission(bench: Bench) -> None:
     """Forbidden packets of workers are dropped and not counted."""
     more = {f"a gradient of version {each}": partial(forged_with, version=each) for each in (2, 3, 128)}
-    check_forgeries(bench, forgeries(SLOTS, SLOTS, more), slot=0)
+    check_forgeries(bench, SLOTS, more)
     other = ipv4(bench.random.getrandbits(32), bench.random.getrandbits(32), payload=bench.random.randbytes(40))
     bench.same(bench.send(Job(bench).ports[0], other), [], "a packet that belongs to no aggregation is not dropped")
 
@@ -240,42 +242,53 @@ def check_versions(bench: Bench) -> None:
         what = f"in round {number} of slot {slot} (version {gradient.version})"
         left = job.send(replace(gradient, round=said[number]))
         job.judge_same(left, usual[number].pop(0), rounds[slot, number], what, others)
+    first, second, third, *_ = rounds.values()
+    check_every_slot(job, SLOTS, first, sent_by_all(job, [*first, *second, *third]), "three rounds")
 
 
 def check_again(bench: Bench) -> None:
     """A gradient that is repeated before the sum is complete has no effect, nor on the other version's kept sum."""
-    for again in range(WORKERS - 1):
-        job = Job(bench)
-        rounds = drawn_rounds(bench, (bench.random.randrange(SLOTS - 1),), 2)
+    for workers, again in ((MOST_WORKERS, range(MOST_WORKERS - 1)), *((WORKERS, (n,)) for n in range(WORKERS - 1))):
+        job = Job(bench, workers)
+        rounds = drawn_rounds(bench, (bench.random.randrange(SLOTS - 1),), 2, workers)
         first, second = rounds.values()
         order = [*first, *second[:-1], first[-1], second[-1]]  # the last worker also asks for the result of round 0
-        usual = without_repeats(job, order)
+        usual = without_repeats(job, order) if workers == WORKERS else job.left_after(order)
         job.begin()
         for gradient, left in zip(order, usual, strict=True):
-            what = f"worker {again} sent its gradient of round {gradient.round} twice, before all had sent"
+            sent = gradient.worker if gradient.worker in again else again[-1]
+            what = f"worker {sent} sent its gradient of round {gradient.round} twice, before all had sent"
             job.judge_same(job.send(gradient), left, rounds[gradient.slot, gradient.round], what, {})
-            if gradient.worker == again and left == [] and job.send(gradient):
+            if gradient.worker in again and left == [] and job.send(gradient):
                 raise bench.wrong(f"{what}: a packet leaves for the second")
+    script = sent_by_all(job, [*twice(first), *twice(second)])
+    check_every_slot(job, SLOTS, [*first, *second], script, "gradients that are sent twice")
 
 
 def check_shadow(bench: Bench) -> None:
     """Only the worker that asks again for a complete sum gets it, even if others have begun the next round."""
-    for on in range(WORKERS):
-        job, slot = Job(bench), bench.random.randrange(SLOTS - 1)
-        rounds = drawn_rounds(bench, (slot,), 3)
+    for workers, on in ((MOST_WORKERS, 0), *((WORKERS, on) for on in range(WORKERS))):
+        job, slot = Job(bench, workers), bench.random.randrange(SLOTS - 1)
+        rounds = drawn_rounds(bench, (slot,), 3, workers)
         order = [gradient for gradients in rounds.values() for gradient in gradients]
-        usual = without_repeats(job, order)
+        usual = without_repeats(job, order) if workers == WORKERS else job.left_after(order)
         job.begin()
         kept: Values = (0,) * VALUES
+        complete = [number for number, left in enumerate(usual) if left]
+        if workers > WORKERS and complete != list(range(workers - 1, len(order), workers)):
+            continue  # another item tests the sums of eight workers
         for number, (gradient, left) in enumerate(zip(order, usual, strict=True)):
             what = f"round {gradient.round} after a worker has asked for an earlier round again"
             job.judge_same(job.send(gradient), left, rounds[slot, gradient.round], what, {"the kept sum": kept})
-            if (number + 1) % WORKERS == 0:
+            if (number + 1) % workers == 0:
                 kept = left[0][1].values if left else (0,) * VALUES
-            if number + 1 - on in (WORKERS, 2 * WORKERS):
-                complete = (number + 1 - on) // WORKERS
-                for asks in range(on, WORKERS):
-                    judge_answer(job, rounds[slot, complete - 1], asks, kept, rounds[slot, complete][:on])
+            if number + 1 - on in (workers, 2 * workers):
+                later = (number + 1 - on) // workers
+                for asks in range(on, workers):
+                    judge_answer(job, rounds[slot, later - 1], asks, kept, rounds[slot, later][:on])
+    first, second, _ = rounds.values()
+    again = sent_by_all(job, [*first, *first, *second, *second])
+    check_every_slot(job, SLOTS, [*first, *second], again, "gradients that are sent again when all have sent")
 
 
 def judge_answer(job: Job, gradients: list[Agg], asks: int, kept: Values, later: list[Agg]) -> None:
@@ -305,7 +318,7 @@ def judge_answer(job: Job, gradients: list[Agg], asks: int, kept: Values, later:
     if packet.kind != RESULT:
         raise job.bench.wrong(f"{what}: the answer has kind {packet.kind}, not {RESULT}", expected, "agg.kind")
     if packet != gradient.result(packet.values):
-        raise job.bench.wrong(f"{what}: the answer is not of its slot and version", expected, "agg.slot")
+        raise job.bench.wrong(f"{what}: a field other than kind and values is not the gradient's", expected, "agg.slot")
 
 
 # -- the answers

@@ -10,18 +10,22 @@ from dataclasses import replace
 from functools import partial
 
 from inakit.experiments.labs.course.aggregation import (
+    MOST_WORKERS,
     WORKERS,
     Job,
     Left,
+    check_every_slot,
     check_forgeries,
     check_slots,
     drawn_round,
-    forgeries,
+    sent_by_all,
     total,
+    twice,
 )
+from inakit.experiments.labs.course.forward_lab import packet_to, with_random_fields
 from inakit.experiments.labs.grading.bench import Bench
 from inakit.experiments.labs.grading.lab import Item, Lab, scored
-from inakit.experiments.labs.grading.packets import RESULT, VALUES, Agg, Values, agg_in, ipv4
+from inakit.experiments.labs.grading.packets import RESULT, VALUES, Agg, Values, ipv4
 from inakit.switch.entries import Lpm, SwitchEntries, TableEntry
 
 SLOTS = 16
@@ -36,7 +40,7 @@ def check_other(bench: Bench) -> None:
     entries = tuple(TableEntry("ipv4_lpm", (prefix,), "forward", (port,)) for prefix, port in routes)
     bench.start(SwitchEntries("switch", entries))
     for suffix, port in ((0x020304, first), (0x010305, second)):
-        packet = ipv4(network | 9, network | suffix, payload=bench.random.randbytes(20))
+        packet = with_random_fields(bench, packet_to(bench, network | suffix))
         bench.same(bench.send(other, packet), [(port, packet)], "an IPv4 packet does not go where the table says")
     plain = ipv4(network | 9, network | 0x020306, ttl=1, payload=bytes(4))
     for packet in (plain, plain[:14] + b"\x46" + plain[15:]):
@@ -50,7 +54,7 @@ def check_other(bench: Bench) -> None:
 
 def check_admission(bench: Bench) -> None:
     """Forbidden packets of workers are dropped and not counted."""
-    check_forgeries(bench, forgeries(SLOTS, SLOTS + 1), slot=1)
+    check_forgeries(bench, SLOTS)
 
 
 def check_sum(bench: Bench) -> None:
@@ -109,19 +113,25 @@ def check_everyone(bench: Bench) -> None:
             if (packet.slot, packet.round) != (gradient.slot, gradient.round):
                 raise bench.wrong("the result does not bear the slot and round of its gradients", expected, "agg.slot")
         changed = "a field of the result other than kind and values is not that of the last gradient"
-        bench.same([each for each in bench.exchanges[-1].got if agg_in(each[1])], expected, changed, "agg.worker")
+        bench.same(list(bench.exchanges[-1].got), expected, changed, "agg.worker")
 
 
 def check_once(bench: Bench) -> None:
     """A repeated gradient is neither added nor counted, at once and after others'."""
-    for again, after in ((0, 0), (0, 2), (1, 1), (1, 2), (2, 2)):
-        job, gradients = Job(bench), drawn_round(bench)
-        usual = job.alone(gradients)
+    one = ({0: 0}, {2: 0}, {1: 1}, {2: 1}, {2: 2})
+    every = {worker: worker for worker in range(MOST_WORKERS - 1)}
+    for workers, again in (*((WORKERS, each) for each in one), (MOST_WORKERS, every)):
+        job, gradients = Job(bench, workers), drawn_round(bench, range(workers))
+        usual = job.alone(gradients) if workers == WORKERS else job.left_after(gradients)
         job.begin()
+        what = "a worker sent its gradient twice"
         for gradient, left in zip(gradients, usual, strict=True):
-            job.judge_same(job.send(gradient), left, gradients, f"worker {again} sent its gradient twice", {})
-            if gradient.worker == after and job.send(gradients[again]):
-                raise bench.wrong(f"worker {again} sent its gradient twice, and a packet leaves for the second")
+            job.judge_same(job.send(gradient), left, gradients, what, {})
+            if gradient.worker in again:
+                what = f"worker {again[gradient.worker]} sent its gradient twice"
+                if job.send(gradients[again[gradient.worker]]):
+                    raise bench.wrong(f"{what}, and a packet leaves for the second")
+    check_every_slot(job, SLOTS, gradients, sent_by_all(job, twice(gradients)), "gradients that are sent twice")
 
 
 def check_rounds(bench: Bench) -> None:
@@ -136,6 +146,8 @@ def check_rounds(bench: Bench) -> None:
         for gradient, left in zip(gradients, usual[number], strict=True):
             job.judge_same(job.send(gradient), left, gradients, f"in round {number} of slot {slot}", before)
         before[f"the sum of round {number}"] = total(gradients)
+    script = sent_by_all(job, [gradient for gradients in rounds[:3] for gradient in gradients])
+    check_every_slot(job, SLOTS, rounds[0], script, "three rounds")
 
 
 LAB = Lab(

@@ -16,7 +16,13 @@ from functools import cached_property
 from random import Random
 from typing import Any, Protocol
 
-from inakit.experiments.labs.course.aggregation import GradedAggregator, total
+from inakit.experiments.labs.course.aggregation import (
+    GradedAggregator,
+    check_every_slot,
+    sent_by_all,
+    total,
+    twice,
+)
 from inakit.experiments.labs.grading.bench import Bench, Exchange
 from inakit.experiments.labs.grading.lab import WrongError
 from inakit.experiments.labs.grading.packets import (
@@ -564,7 +570,11 @@ class TreeNode(GradedAggregator):
     def round(self, slot: int, number: int = 0) -> list[Agg]:
         """A gradient of each child, in a random order."""
         order = self.bench.random.sample(self.children, len(self.children))
-        return [Agg(GRADIENT, child, slot, number, self.bench.drawn_values(), self.job) for child in order]
+        random = self.bench.random
+        return [
+            Agg(GRADIENT, child, slot, number, self.bench.drawn_values(), self.job, ethernet=random.randbytes(12))
+            for child in order
+        ]
 
 
 def start(nodes: Sequence[TreeNode]) -> None:
@@ -602,11 +612,12 @@ def forgery(what: str, node: TreeNode, each: Agg) -> tuple[Agg, int, str]:
 
 def check_sum(bench: Bench) -> None:
     """The complete sum of the children leaves towards the root under the aggregator's label."""
-    for children in (8, 1, bench.random.randrange(2, 6)):
+    for children, last in [(count, last) for count in (8, 1, bench.random.randrange(2, 6)) for last in range(count)]:
         first, number = bench.random.randrange(1, 40), bench.random.getrandbits(16)
         node = TreeNode.drawn(bench, bench.random.randrange(100, 200), children, first=first)
         node.begin()
         gradients = node.round(bench.random.randrange(node.slots), number)
+        gradients.sort(key=lambda each: each.worker == node.children[last])
         for count, gradient in enumerate(gradients, 1):
             left = node.send(gradient)
             if left and count < children:
@@ -632,10 +643,10 @@ def check_pass(bench: Bench) -> None:
     entries = [*node.entries, entry(ADMITTED, (below, GRADIENT, job, label)), entry(UP, (job, label), (up,))]
     bench.start(SwitchEntries("switch", tuple(entries), (MulticastGroup(node.group, node.ports),)))
     for slot in (0, 1, node.slots + 5):
-        packet = Agg(GRADIENT, label, slot, number, bench.drawn_values(), job)
+        packet = Agg(GRADIENT, label, slot, number, bench.drawn_values(), job, ethernet=bench.random.randbytes(12))
         got = bench.send(below, packet.packed())
         bench.same(got, [(up, packet.packed())], "a gradient of a label that no aggregator here sums does not go on")
-    result = Agg(RESULT, ROOT_LABEL, 1, number, bench.drawn_values(), job)
+    result = replace(packet, kind=RESULT, worker=ROOT_LABEL, slot=1)
     expected = [(port, result.packed()) for port in node.ports]
     bench.same(bench.send(node.parent, result.packed()), expected, "a result from above does not go on to all below")
 
@@ -662,6 +673,13 @@ def check_root(bench: Bench) -> None:
 def check_rounds(bench: Bench) -> None:
     """Several slots and rounds in sequence, below the root and at one that works; a repeated gradient is dropped."""
     rounds_of(TreeNode.drawn(bench, 120, first=5))
+    for pipeline in range(PIPELINES):
+        node = TreeNode.drawn(bench, 120, pipeline=pipeline, slots=SLOTS)
+        first, second = node.round(0), node.round(0, 1)
+        script = sent_by_all(node, [*twice(first), *twice(second)])
+        check_every_slot(
+            node, SLOTS, first, script, f"rounds of which gradients are sent twice, in pipeline {pipeline}"
+        )
     root = TreeNode.drawn(bench, ROOT_LABEL, first=5)
     try:
         root.alone(root.round(0))
@@ -724,7 +742,8 @@ def check_together(nodes: Sequence[TreeNode], slots: Sequence[int], what: str) -
         (at, slot): replace(nodes[at], first=0, pipeline=0).alone([replace(g, slot=0) for g in gradients])
         for (at, slot), gradients in rounds.items()
     }
-    order = nodes[0].bench.random.sample([place for place in rounds for _ in range(CHILDREN)], CHILDREN * len(rounds))
+    random, later = nodes[0].bench.random, [place for place in rounds for _ in range(CHILDREN - 1)]
+    order = [*random.sample(list(rounds), len(rounds)), *random.sample(later, len(later))]  # all are in use at once
     start(nodes)
     sent = dict.fromkeys(rounds, 0)
     for at, slot in order:

@@ -27,7 +27,8 @@ Values = tuple[int, ...]
 class Agg:
     """A packet of an aggregation: a gradient or a result, with 8 values of 32 bits.
 
-    Only packets of lab 5 have a job; `worker` is their label.
+    Only packets of lab 5 have a job; `worker` is their label. `ethernet` has the Ethernet addresses, and `rest` the
+    bytes behind the values: two packets are equal only if all their bytes are.
     """
 
     kind: int
@@ -37,11 +38,13 @@ class Agg:
     values: Values
     job: int = 0
     version: int = 0
+    ethernet: bytes = RECEIVER + SENDER
+    rest: bytes = b""
 
     def packed(self) -> bytes:
         """The packet, from its Ethernet header on."""
         head = AGG.pack(self.kind, self.worker, self.job, self.version, self.slot, self.round)
-        return ETHERNET.pack(RECEIVER, SENDER, TYPE_AGG) + head + ELEMENTS.pack(*self.values)
+        return self.ethernet + TYPE_AGG.to_bytes(2, "big") + head + ELEMENTS.pack(*self.values) + self.rest
 
     def result(self, values: Values) -> Agg:
         """The result that this gradient completes."""
@@ -52,7 +55,8 @@ class Agg:
         whose = f"job {self.job} label {self.worker}" if self.job else f"worker {self.worker}"
         version = f" version {self.version}" if self.version else ""
         values = " ".join(f"{value:08x}" for value in self.values)
-        return f"{kind} {whose} slot {self.slot}{version} round {self.round} values {values}"
+        rest = f" and {len(self.rest)} bytes behind" if self.rest else ""
+        return f"{kind} {whose} slot {self.slot}{version} round {self.round} values {values}{rest}"
 
 
 def agg_in(packet: bytes) -> Agg | None:
@@ -61,7 +65,8 @@ def agg_in(packet: bytes) -> Agg | None:
     if len(packet) < size or ETHERNET.unpack_from(packet)[2] != TYPE_AGG:
         return None
     kind, worker, job, version, slot, number = AGG.unpack_from(packet, ETHERNET.size)
-    return Agg(kind, worker, slot, number, ELEMENTS.unpack_from(packet, ETHERNET.size + AGG.size), job, version)
+    values = ELEMENTS.unpack_from(packet, ETHERNET.size + AGG.size)
+    return Agg(kind, worker, slot, number, values, job, version, packet[:12], packet[size:])
 
 
 def ipv4(source: int, destination: int, ttl: int = 64, payload: bytes = b"", ethernet: bytes = b"") -> bytes:

@@ -36,11 +36,14 @@ from inakit.experiments.labs.grading.p4c import check_includes
 from inakit.experiments.labs.grading.submission import Submission, submissions_in
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
 from inakit.experiments.labs.sandbox.confinement import landlock_version
+from inakit.experiments.labs.sandbox.process import UNCONFINED
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
 from inakit.topo.errors import InputError, RunError, SolverError
 
 needs_landlock = pytest.mark.skipif(not landlock_version(), reason="needs Landlock: the class is graded as here")
 HONEST = (TEACHER / "6-plan" / "solutions" / "planner.py").read_text()
+HANDED = os.fsdecode(b"cl\xe9")
+"""The name of a class, not in UTF-8."""
 TRIED, FULL = ("where",), 10
 """The item that is graded, and its points."""
 CALL = """
@@ -134,7 +137,7 @@ def sleeper() -> Iterator[psutil.Process]:
 
 def class_of_thirty(folder: Path, sleeper: psutil.Process) -> dict[str, int | None]:
     """Write the submissions of a class; return the points that are expected, where they are."""
-    teacher, handed = folder / "teacher", folder / "handed"
+    teacher, handed = folder / "teacher", folder / HANDED
     teacher.mkdir()
     (teacher / "solution.py").write_text("# the solution\n")
     (teacher / "seed").write_text("autumn\n")
@@ -212,7 +215,7 @@ def graded_on(kernel: str, handed: Path, name: str, lab: str = "6-plan", tried: 
 def test_a_class_of_thirty(kernel: str, tmp_path: Path, sleeper: psutil.Process) -> None:
     points = class_of_thirty(tmp_path, sleeper)
     before, free = of_teacher(tmp_path / "teacher", sleeper), psutil.disk_usage(str(tmp_path)).free
-    done, table, reports = graded_on(kernel, tmp_path / "handed", "once")
+    done, table, reports = graded_on(kernel, tmp_path / HANDED, "once")
     assert done.returncode == 0, done.stderr
     assert of_teacher(tmp_path / "teacher", sleeper) == before
     assert psutil.disk_usage(str(tmp_path)).free > free - (1 << 30)
@@ -232,17 +235,24 @@ def test_a_class_of_thirty(kernel: str, tmp_path: Path, sleeper: psutil.Process)
         assert b"autumn" not in text
     if kernel == "this":
         for other in ("this", "6.8", "5.10"):
-            assert graded_on(other, tmp_path / "handed", f"again-{other}")[1:] == (table, reports)
+            assert graded_on(other, tmp_path / HANDED, f"again-{other}")[1:] == (table, reports)
 
 
 @needs_landlock
 @pytest.mark.parametrize("kernel", ["nothing", "no seccomp"])
-def test_a_machine_that_cannot_confine_does_not_grade(kernel: str, tmp_path: Path) -> None:
+def test_a_machine_that_cannot_confine_does_not_grade_unless_it_is_allowed(
+    kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path / "handed" / "ann", HONEST)
     done, table, _ = graded_on(kernel, tmp_path / "handed", "table")
     assert done.returncode != 0
     assert "this machine cannot confine" in table.decode()
     assert b"10" not in table
+    monkeypatch.setenv(UNCONFINED, "1")
+    done, table, reports = graded_on(kernel, tmp_path / "handed", "trusted")
+    assert done.returncode == 0
+    assert f"ann,{FULL},{FULL}," in table.decode()
+    assert b"not enforced on this machine" in reports["ann.txt"]
 
 
 # -- what the grader fails at, and what it goes on with

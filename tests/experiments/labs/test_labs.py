@@ -161,6 +161,13 @@ def test_what_failed_is_shown_by_packets_trace_and_task(lab: str, name: str) -> 
     assert finding.task[0].startswith("README.md:")
 
 
+def test_packets_that_are_alike_in_words_are_shown_with_all_their_bytes() -> None:
+    trial = of_its_item("2-sum", "Ethernet addresses exchanged")
+    finding = next(each.finding for each in trial.grade.graded if each.finding)
+    assert all(re.fullmatch(r"port \d+: [0-9a-f]{112}", line) for line in (*finding.expected, *finding.got))
+    assert finding.expected != finding.got
+
+
 CURRENT_ROUND = "packet.round != self.rounds[slot]"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -143,7 +144,10 @@ def test_points_grow_with_nearness(tmp_path: Path) -> None:
     new = "return {key: ways[n % 7 % len(ways)] for n, (key, ways) in enumerate(self.routes.items())}"
     assert old in text
     (tmp_path / "planner.py").write_text(text.replace(old, new).replace("range(4)", "range(0)"))
-    assert 0 < graded("6-plan", tmp_path, ("near",)).points < 20
+    found = graded("6-plan", tmp_path, ("near",))
+    assert 0 < found.points < 20
+    (note,) = found.notes
+    assert re.match(r"near: .*\d\d\.\d%", note)
 
 
 def test_no_optimum_exceeds_the_bound() -> None:
@@ -201,6 +205,9 @@ def scaled(interval: Interval, factor: float) -> Interval:
     [
         (T, ""),
         (DRAWN, ""),
+        (Interval(*(float(f"{each:.4g}") for each in T)), ""),
+        (scaled(T, 1.0017), ""),
+        (scaled(T, 2.306 / 2.262), "by Student's t"),
         (T._replace(low=min(VALUES)), "low end"),
         (T._replace(mean=12.0), "the mean is"),
         (scaled(T, 1.833 / 2.262), "by Student's t"),
