@@ -201,7 +201,7 @@ def check_forgeries(bench: Bench, slots: int, more: Mapping[str, Forgery] = {}) 
     for what, forge in every.items():
         job, gradients = Job(bench), drawn_round(bench, slot=slot)
         job.judge_forgeries(what, [forge(job, each) for each in drawn_round(bench, slot=slot)], gradients)
-    forged = [forge(job, bench.random.choice(gradients)) for forge in every.values()]
+    forged = [forge(job, bench.random.choice(drawn_round(bench, slot=slot))) for forge in every.values()]
     script = [*(each for each in forged if each[0].slot == slot), *sent_by_all(job, gradients)]
     check_every_slot(job, slots, gradients, script, "a packet that is not admitted, or a gradient after it")
 

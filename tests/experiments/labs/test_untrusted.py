@@ -83,14 +83,14 @@ def with_value(document: Any, place: tuple[Any, ...], value: Any) -> Any:
     """A document with another value, or with another key for it."""
     if not place:
         return value
-    changed = copy.deepcopy(document)
-    around = changed
-    for key in place[:-1]:
-        around = around[key]
-    if isinstance(around, dict) and isinstance(value, str):
-        around[value] = around.pop(place[-1])
+    key, *inner = place
+    changed = copy.copy(document)
+    if inner:
+        changed[key] = with_value(document[key], tuple(inner), value)
+    elif isinstance(changed, dict) and isinstance(value, str):
+        changed[value] = changed.pop(key)
     else:
-        around[place[-1]] = value
+        changed[key] = value
     return changed
 
 
