@@ -180,7 +180,6 @@ struct metadata_t {
     bit<1> matches;
     bit<1> is_free;
     bit<64> asked;        // the children that have asked for the slot's result
-    bit<32> first;        // the index of the tree's first slot
     bit<32> sent_before;  // as the packet says
     bit<32> lag;          // how far back a fragment is looked at
     bit<32> earlier;      // how many fragments before it another is missing
@@ -356,7 +355,6 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         // The pipeline is the upper part of the index: no entry reaches another pipeline's slots.
         meta.index = ((bit<32>)meta.pipeline << SLOTS_PER_PIPELINE_LOG2)
             | ((meta.first_slot + hdr.ina.slot) & (SLOTS_PER_PIPELINE - 1));
-        meta.first = ((bit<32>)meta.pipeline << SLOTS_PER_PIPELINE_LOG2) | (meta.first_slot & (SLOTS_PER_PIPELINE - 1));
         meta.owner = hdr.ina.job ++ hdr.ina.tree;
         slot_owner.read(meta.slot_owner, meta.index);
         slot_seq.read(meta.slot_seq, meta.index);
@@ -466,8 +464,9 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
     action name_sent_before() {
         bit<64> sent;
-        last_sums.read(sent, meta.first);
-        last_sums.write(meta.first, sent[31:0] ++ (hdr.ina.seq + 1));
+        meta.before = ((bit<32>)meta.pipeline << SLOTS_PER_PIPELINE_LOG2) | (meta.first_slot & (SLOTS_PER_PIPELINE - 1));
+        last_sums.read(sent, meta.before);
+        last_sums.write(meta.before, sent[31:0] ++ (hdr.ina.seq + 1));
         meta.before = hdr.ina.seq + 1 - sent[31:0];
         meta.before = sent[31:0] != 0 && meta.before + meta.slots < meta.slots << 1 ? meta.before + SENT_BEFORE : 0;
         meta.after = hdr.ina.seq + 1 - sent[63:32];
@@ -743,18 +742,20 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                         bool ends = (meta.policy & POLICY_ROOT) != 0 && meta.slot_bitmap == meta.full;
                         if ((meta.policy & POLICY_REPAIR) != 0 && !ends) {
                             bit<32> last = (bit<32>)meta.sent_before[31:16] - SENT_BEFORE;
-                            meta.lag = (bit<32>)meta.sent_before[15:0] - SENT_BEFORE;
-                            if (meta.sent_before[15:0] != 0 && meta.lag + meta.slots < meta.slots << 1) {
-                                look_back();
-                            }
-                            meta.earlier = meta.missing == 1 ? meta.lag - last : 0;
-                            meta.missing = 0;
+                            bit<32> before = (bit<32>)meta.sent_before[15:0] - SENT_BEFORE;
                             meta.lag = last;
-                            if (meta.sent_before[31:16] != 0 && meta.lag + meta.slots < meta.slots << 1) {
+                            if (meta.sent_before[31:16] != 0 && last + meta.slots < meta.slots << 1) {
                                 look_back();
                             }
-                            meta.earlier = meta.missing == 1 ? meta.earlier : 0;
-                            if (meta.missing == 0 && (hdr.ina.flags & FLAG_RETRANSMITTED) == 0) {
+                            if (meta.missing == 1) {
+                                if (meta.sent_before[15:0] != 0 && before + meta.slots < meta.slots << 1) {
+                                    meta.lag = before;
+                                    look_back();
+                                    meta.earlier = meta.missing == 1 ? before - last : 0;
+                                    meta.lag = last;
+                                    look_back();
+                                }
+                            } else if ((hdr.ina.flags & FLAG_RETRANSMITTED) == 0) {
                                 meta.lag = ((meta.window >> LOOK_BACK) + 1) * (2 + (bit<32>)(meta.policy >> 6));
                                 if (meta.lag < meta.slots) {
                                     look_back();

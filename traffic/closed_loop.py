@@ -35,6 +35,7 @@ from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Ports
 
 # -- The iterations.
 
+UPPER_HALF = 1 << 31
 LONGEST_S = 0.2
 """The time in seconds between two calls that tell of a run's progress, and between two looks at a thread that loads."""
 
@@ -268,7 +269,8 @@ class ClosedLoop:
     def successor(self, job_index: int, iteration: int) -> ClosedLoop | None:
         """The loop of the plan that an iteration follows; None for the same plan.
 
-        Its sequence numbers go on from those of this plan, since switches may see an earlier plan's trees again.
+        Its sequence numbers go on from those of this plan, since switches may see an earlier plan's trees again. They
+        are in the upper half of all, so that slots whose registers are 0 again hold no earlier fragment of the tree.
         """
         assert self.replanning is not None
         following = self.replanning.following(self.iterations[job_index, iteration - 1], self.ports.now())
@@ -277,7 +279,7 @@ class ClosedLoop:
         options = following.options
         layout = lay_out_plan(self.layout.problem, following.plan, self.layout.hosts, options.bounds)
         used = self.options.worker.first_seq + iteration * int(self.layout.trees.count.max())
-        first_seq = used + max(part.tree.reach for part in layout.parts)
+        first_seq = UPPER_HALF | (used + max(part.tree.reach for part in layout.parts))
         options = replace(options, worker=replace(options.worker, first_seq=first_seq))
         return ClosedLoop(layout, self.ports, self.gradients, options, self.executor)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
@@ -28,7 +28,7 @@ from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.experiments.worlds.registry import AUTO, WORLDS, find_world, worlds_here
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.slot_policies import POLICIES
+from inakit.planner.core.slot_policies import POLICIES, TIMEOUT
 from inakit.planner.install.fault_entries import LinkFaults
 from inakit.planner.install.ina_program import INA, DataPlaneProgram
 from inakit.planner.prepared import Prepared
@@ -396,7 +396,8 @@ def told(tried: Tried) -> str:
 
 def print_matrix(found: Sequence[Tried], console: Console, program: DataPlaneProgram) -> None:
     exact, carried = sum(each.exact for each in found), sum(each.fragments for each in found)
-    console.print(matrix_table(found))
+    for table in matrix_tables(found):
+        console.print(table)
     console.print(
         f"in each cell: communication time, transmissions per gradient; {carried:,} fragments in all", highlight=False
     )
@@ -404,10 +405,17 @@ def print_matrix(found: Sequence[Tried], console: Console, program: DataPlanePro
     console.print(f"{exact} of {len(found)} exact: {COVERED}{counts}", highlight=False, soft_wrap=True)
 
 
-def matrix_table(found: Sequence[Tried]) -> Table:
-    """Times and transmissions per gradient: sections by switch and levels, rows by condition, columns by policy."""
+def matrix_tables(found: Sequence[Tried]) -> Iterator[Table]:
+    """Times and transmissions per gradient; policies whose workers alone recover losses have a table of their own."""
+    policies = list(dict.fromkeys(tried.cell.policy for tried in found))
+    for by_timeouts in (False, True):
+        if chosen := [policy for policy in policies if policy.endswith(TIMEOUT) == by_timeouts]:
+            yield matrix_table(found, chosen)
+
+
+def matrix_table(found: Sequence[Tried], policies: Sequence[str]) -> Table:
+    """Sections by switch and levels, rows by condition, columns by policy."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
-    policies = dict.fromkeys(tried.cell.policy for tried in found)
     table.add_column(no_wrap=True)
     for heading in policies:
         # With more than seven in 80 characters, cells have two lines.

@@ -69,7 +69,7 @@ from inakit.planner.core.plan import (
     Transfer,
 )
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.slot_policies import POLICIES, policy_of
+from inakit.planner.core.slot_policies import POLICIES, is_policy, policy_of
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Switch
 
@@ -124,7 +124,7 @@ def check_sending(planned: PlannedTree) -> None:
     tree, where = planned.tree, f"job {planned.job}, tree {planned.tree.number}"
     if not 0 <= tree.number <= MOST_LABELS:
         raise broken("job", where, f"tree numbers are 0 to {MOST_LABELS}")
-    if tree.policy not in POLICIES or not 0 <= tree.priority <= MOST_PRIORITY:
+    if not is_policy(tree.policy) or not 0 <= tree.priority <= MOST_PRIORITY:
         why = f"slot policy '{tree.policy}', priority {tree.priority}; policies are {', '.join(POLICIES)}"
         raise broken("policy", where, f"{why}, priorities 0 to {MOST_PRIORITY}")
     if not 0 < planned.share <= 1 + TOLERANCE:

@@ -211,6 +211,11 @@ class AggregationTree:
         return policy_of(self.policy).repairs
 
     @cached_property
+    def repairing_switches(self) -> frozenset[str]:
+        """The switches that ask workers for what was lost, and answer those that miss a result."""
+        return frozenset(each.switch for each in self.aggregators) if self.repairs else frozenset()
+
+    @cached_property
     def branch_of(self) -> dict[int, Branch]:
         """The branch of every label but the root's."""
         return {branch.label: branch for branch in self.branches}

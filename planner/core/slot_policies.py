@@ -6,7 +6,7 @@ child, and workers compute slots and windows from the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inakit.topo.errors import unknown_name
 
@@ -55,29 +55,56 @@ class SlotPolicy:
         return self.shadows or self.until_result
 
 
+TIMEOUT, MARKS = "-timeout", "+marks"
+"""Endings of a policy's name: its paper's own recovery from losses by timeouts of workers; with marks of congestion."""
+
+REPAIRED = {
+    "shadow-copy": SlotPolicy(holds=True, shadows=True, repairs=True, versions=2),
+    "switchml": SlotPolicy(holds=True, shadows=True, repairs=True, versions=2, needs_root=True),
+    "p4inc-aoi": SlotPolicy(holds=True, shadows=True, repairs=True, notifies=True, versions=2, needs_root=True),
+    "panama": SlotPolicy(holds=True, shadows=True, repairs=True, versions=2, marks=True),
+}
 POLICIES = {
-    "shadow-copy": SlotPolicy(holds=True, shadows=True, versions=2),
-    "hop-by-hop": SlotPolicy(holds=True, shadows=True, repairs=True, versions=2),
+    **REPAIRED,
     "goat": SlotPolicy(),
     "atp": SlotPolicy(shared=True, until_result=True),
     "esa": SlotPolicy(shared=True, evicts=True),
-    "switchml": SlotPolicy(holds=True, shadows=True, versions=2, needs_root=True),
-    "p4inc-aoi": SlotPolicy(holds=True, shadows=True, notifies=True, versions=2, needs_root=True),
     "p4inc-aoi-hash": SlotPolicy(hashed=True, holds=True, notifies=True, needs_root=True),
-    "panama": SlotPolicy(holds=True, shadows=True, versions=2, marks=True),
+    **{name + TIMEOUT: replace(policy, repairs=False) for name, policy in REPAIRED.items()},
 }
-"""By the method whose paper describes them: SwitchML's shadow copies below a PS; the kit's own, which repair losses
-hop by hop; GOAT's exclusive segments (section III); ATP's slots by hash, first come first served; ESA's preemption by
-priority; SwitchML's pool with two versions; P4INC-AOI's segments with a shadow copy (section VI-B: its workers
-redirect a fragment whose slot is taken; fragments that use a segment in order do not meet either), and its slots by
-hash alone, in which fragments meet; shadow copies with PANAMA's congestion control.
+"""By the method whose paper describes them: SwitchML's shadow copies below a PS; SwitchML's pool with two versions;
+P4INC-AOI's segments with a shadow copy (section VI-B: its workers redirect a fragment whose slot is taken; fragments
+that use a segment in order do not meet either); shadow copies with PANAMA's congestion control; GOAT's exclusive
+segments (section III); ATP's slots by hash, first come first served; ESA's preemption by priority; slots of P4INC-AOI
+by hash alone, in which fragments meet. The first four repair losses hop by hop, which is the kit's own; with `TIMEOUT`
+they recover as their papers do.
 """
 
 DEFAULT_POLICY = "shadow-copy"
 
 
+def is_policy(name: str) -> bool:
+    """Whether there is a policy of that name, with `MARKS` behind it or not."""
+    return name.removesuffix(MARKS) in POLICIES
+
+
 def policy_of(name: str) -> SlotPolicy:
-    """Return the policy of that name. Raises `InputError` with the nearest name for an unknown one."""
-    if name not in POLICIES:
+    """Return the policy of that name, with `MARKS` behind it or not.
+
+    Raises `InputError` with the nearest name for an unknown one.
+    """
+    if not is_policy(name):
         raise unknown_name("slot policy", name, POLICIES)
-    return POLICIES[name]
+    base = name.removesuffix(MARKS)
+    return POLICIES[base] if base == name else replace(POLICIES[base], marks=True)
+
+
+def paper_of(name: str) -> str:
+    """The policy whose paper that of this name follows: the name without `TIMEOUT` and `MARKS`."""
+    return name.removesuffix(MARKS).removesuffix(TIMEOUT)
+
+
+def by_timeouts(name: str) -> str:
+    """The name of the policy of that name whose workers alone recover losses, by timeouts; itself where it does so."""
+    base = name.removesuffix(MARKS)
+    return base + TIMEOUT + name[len(base) :] if policy_of(name).repairs else name

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from inakit.planner.core.plan import AggregationTree, Plan
-from inakit.planner.core.slot_policies import POLICIES, policy_of
+from inakit.planner.core.slot_policies import POLICIES, by_timeouts, policy_of
 from inakit.topo.c_library import cache_directory
 from inakit.topo.errors import PlanError, unknown_name
 from inakit.topo.fabric.fabric import VALUES_PER_PACKET, Chip
@@ -107,6 +107,7 @@ class DataPlaneProgram:
     - `bitmap_bits`: the maximum number of children of an aggregator
     - `sums_parts`: one packet can represent several bits of a bitmap, and is refused if one of them is set already
     - `counts_workers`: a sum carries the number of workers in it
+    - `repairs`: it asks children for what they lost; otherwise policies that repair losses recover by timeouts
     - `slots_per_pipeline`: the slots in the registers of each pipeline
     - `refused`: for each slot policy that the program does not support, the reason
     """
@@ -117,6 +118,7 @@ class DataPlaneProgram:
     bitmap_bits: int = BITMAP_BITS
     sums_parts: bool = True
     counts_workers: bool = True
+    repairs: bool = True
     slots_per_pipeline: int = SLOTS_PER_PIPELINE
     refused: Mapping[str, str] = field(default_factory=dict)
 
@@ -149,7 +151,8 @@ class DataPlaneProgram:
     def fitted_tree(self, job: int, tree: AggregationTree) -> AggregationTree:
         self.check_policy(tree.policy, f"job {job}, tree {tree.number}")
         whole = tree.whole_children or (not self.sums_parts and policy_of(tree.policy).shared)
-        fitted = replace(tree, whole_children=whole, workers_counted=self.counts_workers)
+        policy = tree.policy if self.repairs else by_timeouts(tree.policy)
+        fitted = replace(tree, policy=policy, whole_children=whole, workers_counted=self.counts_workers)
         for aggregator in fitted.aggregators:
             if (children := len(fitted.summands(aggregator))) > self.bitmap_bits:
                 raise PlanError(
@@ -176,19 +179,23 @@ INA_HW = DataPlaneProgram(
     bitmap_bits=32,
     sums_parts=False,
     counts_workers=False,
+    repairs=False,
     refused={
         "esa": "to evict a partial sum, a chip would read and write every register of the slot in the pass that also "
         "takes the new fragment in",
-        "hop-by-hop": "to ask for what is missing, a chip would read the registers of other slots in a pass",
     },
 )
+
+
+INDEXING = {f"InaIngress.{action}" for action in ("locate", "look_back", "name_sent_before")}
+"""The actions that compute indices of slots."""
 
 
 def with_slots(program: DataPlaneProgram, slots: int) -> DataPlaneProgram:
     """The program with registers for at least so many slots per pipeline; the program itself if it has them.
 
     It is what p4c makes of the sources with a larger SLOTS_PER_PIPELINE_LOG2, written to the user's cache. It differs
-    in the sizes of the slots' registers and in the indices that action `locate` computes.
+    in the sizes of the slots' registers and in the indices that actions compute.
     """
     if slots <= program.slots_per_pipeline:
         return program
@@ -197,10 +204,9 @@ def with_slots(program: DataPlaneProgram, slots: int) -> DataPlaneProgram:
     for register in document["register_arrays"]:
         if register["size"] == PIPELINES << had:
             register["size"] = PIPELINES << bits
-    for action in (
-        action for action in document["actions"] if action["name"] in ("InaIngress.locate", "InaIngress.look_back")
-    ):
-        widen_indices(action, had, bits)
+    for action in document["actions"]:
+        if action["name"] in INDEXING:
+            widen_indices(action, had, bits)
     path = cache_directory() / f"{program.name}-{1 << bits}-slots.json"
     text = json.dumps(document)
     if not path.exists() or path.read_text() != text:

@@ -209,7 +209,8 @@ def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]
     """
     root, server = tree.tree.root, tree.tree.server
     for label, worker in tree.tree.workers.items():
-        askers = [node for node in tree.tree.way(label) if tree.tree.repairs and (node, worker) in routes]
+        asking = tree.tree.repairing_switches
+        askers = [node for node in tree.tree.way(label) if node in asking and (node, worker) in routes]
         for source in dict.fromkeys((root, server or root, *askers)):
             way = unicast_path(fabric, source, worker, routes)
             for kind in (KIND_RESULT, KIND_NOTICE):
@@ -265,8 +266,9 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
                 up = (*up, tree.result_parents[up[-1]])
             add_route(fabric, routes, tuple(reversed(up)))
             for way in (up, without_detours(tree.way(label))) if tree.repairs else ():
-                for end in range(len(way), 1, -1):  # each switch on either way may ask the worker
-                    add_route(fabric, routes, tuple(reversed(way[:end])))
+                for end in range(len(way), 1, -1):
+                    if way[end - 1] in tree.repairing_switches:  # it may ask the worker
+                        add_route(fabric, routes, tuple(reversed(way[:end])))
             if tree.server is not None:
                 up = without_detours(up + tree.fallback[1:])
                 add_route(fabric, routes, tuple(reversed(up)))

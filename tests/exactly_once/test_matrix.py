@@ -24,7 +24,7 @@ from inakit.experiments.bench.exactness import (
     cells,
     chosen_worlds,
     failure_of,
-    matrix_table,
+    matrix_tables,
     shared_out,
 )
 from inakit.experiments.run.faults import Event, When
@@ -101,7 +101,7 @@ def test_the_table_says_how_much_of_the_rate_is_kept() -> None:
         Tried(Cell("atp", 1, "1 % loss"), 1000, failure="it stalled"),
     ]
     console = Console(file=StringIO(), width=80)
-    console.print(matrix_table(found))
+    console.print(*matrix_tables(found))
     (row,) = [line for line in console.file.getvalue().splitlines() if "rate at" in line]  # type: ignore[attr-defined]
     assert row.split() == ["rate", "at", "1", "%", "80%"]
 
@@ -139,7 +139,7 @@ def test_the_table_has_a_cell_for_each_and_fits_a_terminal() -> None:
     found = [Tried(cell, 10, time_s=12.34, again=0.5) for cell in wanted]
     found[0] = replace(found[0], failure="why")
     text = StringIO()
-    Console(width=80, file=text).print(matrix_table(found))
+    Console(width=80, file=text).print(*matrix_tables(found))
     assert (text.getvalue().count("12s"), text.getvalue().count("×1.5")) == (len(wanted) - 1, len(wanted) - 1)
     assert text.getvalue().count("FAILED") == 1
     assert "…" not in text.getvalue()

@@ -42,6 +42,11 @@ def test_with_one_percent_loss_most_of_the_rate_is_kept(policy: str) -> None:
     assert times["no loss"] >= 0.8 * times["1 % loss"]
 
 
+def test_where_most_questions_are_lost_too_they_are_asked_again_soon() -> None:
+    """Virtual time. Over three levels one question in twenty is answered."""
+    assert attempt(Cell("shadow-copy", 3, "30 % loss"), 8).time_s < 60
+
+
 def test_switches_that_are_wiped_lose_parts_of_sums() -> None:
     """The other parts leave when a worker asks again; what is lost on a link is sent again before any sum leaves."""
     flushed = {

@@ -1,4 +1,4 @@
-"""PANAMA's congestion control by real packets in virtual time: marks instead of drops, and sums that stay exact."""
+"""Congestion by real packets in virtual time: windows fall before packets are dropped, and sums stay exact."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.fault_entries import Flow, LinkFaults
 from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
+from inakit.planner.trees.headroom import with_policy
 from inakit.topo.fabric.generators import leaf_spine
 from inakit.traffic.wire.packet_format import FRAGMENT
 
@@ -31,7 +32,7 @@ BESIDE = OtherTraffic((Flow("h5", "h10", 15e6),))
 
 def under(policy: str) -> Plan:
     """The plan with another slot policy."""
-    return PLAN.with_trees([replace(planned.tree, policy=policy) for planned in PLAN.trees])
+    return with_policy(PROBLEM, PLAN, policy)
 
 
 def ran(policy: str, *interferences: Interference) -> Outcome:
@@ -42,10 +43,17 @@ def ran(policy: str, *interferences: Interference) -> Outcome:
 
 
 def test_windows_follow_marks_before_packets_are_dropped() -> None:
-    heeding, planned = ran("panama", BESIDE), ran("shadow-copy", BESIDE)
+    heeding, planned = ran("panama-timeout", BESIDE), ran("shadow-copy-timeout", BESIDE)
     assert (heeding.measured.exact, planned.measured.exact) == (True, True)
     assert (heeding.measured.retransmissions, planned.measured.retransmissions > 50) == (0, True)
     assert heeding.measured.communication_time_s < planned.measured.communication_time_s
+
+
+@pytest.mark.parametrize("policy", ["shadow-copy", "switchml", "panama", "shadow-copy+marks"])
+def test_windows_follow_queues_where_losses_are_repaired(policy: str) -> None:
+    outcome, by_timeouts = ran(policy, BESIDE), ran("shadow-copy-timeout", BESIDE)
+    assert (outcome.measured.exact, outcome.measured.retransmissions) == (True, 0)
+    assert outcome.measured.communication_time_s < by_timeouts.measured.communication_time_s
 
 
 def test_a_plan_that_has_its_links_for_itself_runs_at_its_rate() -> None:

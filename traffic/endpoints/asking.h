@@ -1,4 +1,4 @@
-/* Recovery hop by hop, where aggregators ask for what they lack and keep results (slot policy hop-by-hop).
+/* Recovery hop by hop, where aggregators ask for what they lack and keep results.
  *
  * Every packet names the two that its sender has sent before it, so that its receiver knows at once what was lost. Each
  * aggregator, and the PS, asks a worker for a fragment that was lost on the way up, and the worker sends it again. So a
@@ -6,8 +6,10 @@
  * nobody has noticed after `gap` intervals, or after `gap_again` while its window, or the end of its gradient, lets it
  * send nothing that could show a loss. Who has the result answers, alone; who lacks the fragment asks for it in turn.
  *
- * Repairs need a part of links that the plan has filled. The shortest of recent round trips shows what waits in queues,
- * as each trip can also wait for other workers; a worker that has repeated fragments slows down by it.
+ * The shortest of recent round trips shows what waits in queues, as each trip can also wait for other workers. Repairs
+ * need a part of links that the plan has filled: a worker that has repeated fragments slows down by it. A window falls by
+ * it too, so that no queue overflows where links carry less than planned; a loss is no sign of that. With marks of
+ * congestion windows follow these instead.
  */
 
 #define OVERTAKEN_BY 3 /* the newer results that show that one is late */
@@ -15,49 +17,74 @@
 #define SLACK 0.06     /* the part of a window that may wait in queues */
 #define GAIN 2.0       /* how much slower, by the part of a window that waits beyond this */
 #define MOST_OVER 0.125
+#define ROOM 0.67      /* the part of a window that may wait in queues for long */
 #define NEAR 16        /* the first fragments without results, of which results can be late: the others wait for these */
 #define SOON 3         /* the questions before each waits for twice as long as the one before */
 #define MOST_LONGER 3  /* the most doublings of that time; and of the results asked for while none come */
 #define NOBODY 0x10000u /* in place of who asked: an aggregator that has the fragment, for its sum has not left yet */
 
-static void slow_down(struct stream *stream, s64 trip) {
-    double window = (double)stream->interval * stream->in_flight, over;
+/* The time that fragments have lately waited in queues, at least. */
+static s64 queued(const struct stream *stream) {
+    return stream->recent > stream->shortest ? stream->recent - stream->shortest : 0;
+}
+
+/* The part of it that a full window does not explain at the planned rate: links carry less than planned. */
+static s64 congestion(const struct stream *stream) {
+    s64 window = stream->interval * stream->in_flight;
+    return stream->recent > window ? stream->recent - window : 0;
+}
+
+/* A round trip has ended. After each `TRIPS` of them the pace and the window follow from the shortest. */
+static void adapt_to_queues(struct stream *stream, s64 trip) {
+    double over, fits;
     if (!stream->shortest || trip < stream->shortest)
         stream->shortest = trip;
     if (!stream->trips || trip < stream->recent)
         stream->recent = trip;
-    if (!stream->interval || ++stream->trips < TRIPS)
+    if (++stream->trips < TRIPS)
         return;
     stream->trips = 0;
-    over = (double)(stream->recent - stream->shortest) / window - SLACK;
-    stream->slower = stream->retransmitted && over > 0 ? 1 + GAIN * (over < MOST_OVER ? over : MOST_OVER) : 1;
+    if (stream->interval) {
+        over = (double)queued(stream) / ((double)stream->interval * stream->in_flight) - SLACK;
+        stream->slower = stream->retransmitted && over > 0 ? 1 + GAIN * (over < MOST_OVER ? over : MOST_OVER) : 1;
+    }
+    if (stream->heeds)
+        return;
+    fits = stream->size * (double)stream->shortest / (double)stream->recent + ROOM * stream->in_flight;
+    stream->size = fits > stream->in_flight ? stream->in_flight : larger(fits, stream->least);
 }
 
 /* The time without an answer after which a question is asked again. */
 static s64 silence(const struct endpoints *all, const struct stream *stream) {
-    s64 least = stream->shortest + stream->gap_again * stream->interval, usual = stream->answered + 4 * stream->unsteady;
-    s64 longest = all->first_timeout, time = usual > least ? usual : least;
+    s64 least = stream->shortest + congestion(stream) + stream->gap_again * stream->interval;
+    s64 usual = stream->answered + 4 * stream->unsteady, longest = all->first_timeout, time = usual > least ? usual : least;
     return stream->held + (!stream->shortest || time > longest ? longest : time);
+}
+
+/* The time after which a fragment's result is asked for again. */
+static s64 pause_of(const struct endpoints *all, const struct stream *stream, const struct row *row) {
+    u32 doublings = row->asked <= SOON ? 0 : row->asked - SOON;
+    s64 pause = (stream->shortest ? silence(all, stream) : stream->held + all->retry)
+             << (doublings < MOST_LONGER ? doublings : MOST_LONGER);
+    return pause < all->first_timeout ? pause : all->first_timeout;
 }
 
 /* The time at which to ask for a result. */
 static s64 asks_at(const struct endpoints *all, const struct stream *stream, u32 fragment) {
     const struct row *row = row_of(all, stream, fragment);
-    u32 doublings = row->asked <= SOON ? 0 : row->asked - SOON;
-    s64 usual = row->sent_at + stream->shortest + stream->held;
+    s64 usual = row->sent_at + stream->shortest + queued(stream) + stream->held;
     if (row->asked)
-        return row->sent_at + (silence(all, stream) << (doublings < MOST_LONGER ? doublings : MOST_LONGER));
+        return row->sent_at + pause_of(all, stream, row);
     if (row->flags & LOST)
         return row->sent_at;
     if (fragment - stream->base >= NEAR)
         return NEVER;
     if (!has_room(stream)) {
         s64 since = stream->next < stream->count && stream->last_result_at > usual ? stream->last_result_at : usual;
-        return since + stream->gap_again * stream->interval;
+        return since + congestion(stream) + stream->gap_again * stream->interval;
     }
     int late = stream->newest_order - row->order >= OVERTAKEN_BY;
-    s64 queued = stream->recent > stream->shortest ? stream->recent - stream->shortest : 0;
-    return late ? usual + queued + stream->gap * stream->interval : NEVER;
+    return late ? usual + stream->gap * stream->interval : NEVER;
 }
 
 /* Queue questions for results, and set the time of the next look. */
@@ -83,6 +110,8 @@ static void look_for_results(struct endpoints *all, struct stream *stream, s64 n
         }
         if (!goes_directly(all, stream, row, now))
             row->flags |= ASKING;
+        at = now + pause_of(all, stream, row);
+        stream->look_at = at < stream->look_at ? at : stream->look_at;
         send_again(all, stream, fragment);
     }
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from inakit.planner.core.slot_policies import paper_of, policy_of
 from inakit.traffic.endpoints.streams import StreamLayout, Streams
 from inakit.traffic.sockets.ports import FloatArray, IntArray
 
@@ -19,7 +20,8 @@ from inakit.traffic.sockets.ports import FloatArray, IntArray
 # If the root is a switch, which answers only the worker that asks, a timeout halves no window: one lost packet causes
 # timeouts of all workers of its tree, and with many workers most fragments lose a packet. A PS cannot tell who asks for
 # a kept sum and answers all; full windows of timeouts would fill its link. PANAMA's windows follow marks of congestion,
-# as DCTCP's do (Alizadeh et al., SIGCOMM 2010), and not timeouts.
+# as DCTCP's do (Alizadeh et al., SIGCOMM 2010), and not timeouts. Where aggregators repair losses, others follow queues
+# (`asking.h`).
 
 LEAST_WINDOW = 2
 MAX_BACKOFF = 6
@@ -48,9 +50,8 @@ SWITCHML = WindowRule(gap=3, yields=False, returns=True, keeps=True)
 P4INC_AOI = WindowRule(gap=1, yields=False)
 ATP = WindowRule(gap=3, yields=True)
 PANAMA = WindowRule(gap=3, yields=False, heeds=True, keeps=True)
-RULE_OF_POLICY = {
+RULE_OF_PAPER = {
     "switchml": SWITCHML,
-    "hop-by-hop": SWITCHML,
     "atp": ATP,
     "esa": ATP,
     "p4inc-aoi": P4INC_AOI,
@@ -61,7 +62,8 @@ RULE_OF_POLICY = {
 
 def rule_of(policy: str) -> WindowRule:
     """The rule of a slot policy: its paper's, else the rule for plans without congested links."""
-    return RULE_OF_POLICY.get(policy, PLANNED)
+    rule = RULE_OF_PAPER.get(paper_of(policy), PLANNED)
+    return replace(rule, heeds=rule.heeds or policy_of(policy).marks)
 
 
 def rules_of(layout: StreamLayout) -> list[WindowRule]:

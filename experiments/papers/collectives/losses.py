@@ -34,6 +34,7 @@ from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.record import InterferenceRecord
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.slot_policies import by_timeouts
 from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.trees.headroom import with_policy
 from inakit.topo.fabric.fabric import DirectedLink, Fabric
@@ -48,13 +49,14 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 # -- What is measured.
 
 POLICIES = {
-    "shadow-copy": Style(MUSTARD, "o"), "hop-by-hop": Style(RED, "o"), "switchml": Style(NAVY, "s"),
-    "p4inc-aoi": Style(SKY, "D"), "panama": Style(PLUM, "P"), "goat": Style(MINT, "v"),
+    "shadow-copy": Style(RED, "o"), "switchml": Style(NAVY, "s"), "p4inc-aoi": Style(SKY, "D"),
+    "panama": Style(PLUM, "P"), "shadow-copy-timeout": Style(MUSTARD, "o"), "switchml-timeout": Style(NAVY, "s", "--"),
+    "p4inc-aoi-timeout": Style(SKY, "D", "--"), "goat": Style(MINT, "v"),
     "atp": Style(MUSTARD, "^", "--"), "esa": Style(NAVY, "X", "--"),
 }  # fmt: skip
 """The slot policies, and with them the ways of recovery, under which plans of `aro` run."""
 STYLES = POLICIES | COLLECTIVE_STYLES
-INA, ROOTED, OLD = "hop-by-hop", "switchml", "shadow-copy"
+INA, ROOTED, OLD = "shadow-copy", "switchml", "shadow-copy-timeout"
 """Of these, what stands for INA in all charts: the default, a root in a switch, and recovery by timeouts of workers."""
 PLANNERS = ("aro", "sharp", "soar", "inarouting", "panama")
 COLLECTIVES = ("ring", "double-tree", "halving-doubling")
@@ -155,9 +157,9 @@ def is_planned_only(trial: Trial) -> bool:
 def measure(trial: Trial) -> Result:
     """The time of a plan, planned and measured, and what its run was."""
     problem, policy = problem_of(trial), str(trial["policy"])
-    if trial["bound"] and policy == INA:  # nothing is lost, so that what it asks for is only late
-        policy = OLD
     plan = make_plan(problem, str(trial["planner"]), 0)
+    if trial["bound"]:  # nothing is lost, so that what is asked for is only late
+        policy = by_timeouts(policy or plan.trees[0].tree.policy)
     prepared = prepare(problem, with_policy(problem, plan, policy) if policy else plan)
     if is_planned_only(trial):
         return {"measured_s": prepared.prediction.communication_time_s, "over_plan": 1.0, "exact": 1, "judged": VALID}

@@ -2,8 +2,8 @@
 
 A worker hashes a packet's job and fragment to a slot of its job's segment. A packet that finds an older fragment there,
 which still waits for other workers, is an asynchronous error: the switch returns it with ECN, and its sender halves its
-window. The paper lets workers redirect packets whose slot is taken, which rules such errors out (policy `p4inc-aoi`);
-`p4inc-aoi-hash` does not redirect.
+window. The paper lets workers redirect packets whose slot is taken, which rules such errors out (policy
+`p4inc-aoi-timeout`, which recovers losses as the paper does); `p4inc-aoi-hash` does not redirect.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SLOTS = (32, 128, 512)
 LOSSES = (0.0, 0.0001, 0.001, 0.01)
 QUICK_SLOTS, QUICK_LOSSES = (128,), (0.0, 0.01)
 REDIRECTED = "redirected"
-SCHEMES = {REDIRECTED: "p4inc-aoi", "hashed only": "p4inc-aoi-hash"}
+SCHEMES = {REDIRECTED: "p4inc-aoi-timeout", "hashed only": "p4inc-aoi-hash"}
 PER = 1000
 
 

@@ -197,6 +197,7 @@ def in_first_slot(entry: TableEntry) -> TableEntry:
     return replace(entry, params=(child, full, 0, *rest))
 
 
+SHADOW_COPY, SWITCHML = "shadow-copy-timeout", "switchml-timeout"
 SETTINGS: dict[str, Callable[[], Setting]] = {
     "one slot": lambda: setting(LEAF_AND_SPINE, slots=1, fragments=2),
     "two slots": lambda: setting(LEAF_AND_SPINE, slots=2, fragments=2),
@@ -205,11 +206,11 @@ SETTINGS: dict[str, Callable[[], Setting]] = {
     "one level": lambda: setting(ONE_SWITCH, slots=2, fragments=3),
     "overflow": lambda: setting(LEAF_AND_SPINE, slots=1, fragments=1, last=LARGE),
     "numbers wrap": lambda: setting(LEAF_AND_SPINE, slots=1, fragments=2, first_seq=(1 << 32) - 1),
-    "shadow copies": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy="shadow-copy")),
-    "hop by hop": lambda: repairing(setting(LEAF_AND_SPINE, slots=2, fragments=2, policy="hop-by-hop")),
-    "root in the network": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy="switchml")),
-    "copies again": lambda: again(remembering(setting(LEAF_AND_SPINE, slots=2, fragments=3, policy="shadow-copy"))),
-    "root again": lambda: again(remembering(setting(LEAF_AND_SPINE, slots=2, fragments=3, policy="switchml"))),
+    "shadow copies": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy=SHADOW_COPY)),
+    "hop by hop": lambda: repairing(setting(LEAF_AND_SPINE, slots=2, fragments=2, policy="shadow-copy")),
+    "root in the network": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy=SWITCHML)),
+    "copies again": lambda: again(remembering(setting(LEAF_AND_SPINE, slots=2, fragments=3, policy=SHADOW_COPY))),
+    "root again": lambda: again(remembering(setting(LEAF_AND_SPINE, slots=2, fragments=3, policy=SWITCHML))),
     "atp": lambda: sharing(setting(LEAF_AND_SPINE, slots=1, fragments=1, jobs=2, policy="atp")),
     "atp again": lambda: sharing(setting(LEAF_AND_SPINE, slots=1, fragments=2, policy="atp")),
     "esa": lambda: sharing(setting(LEAF_AND_SPINE, slots=1, fragments=1, jobs=2, policy="esa")),

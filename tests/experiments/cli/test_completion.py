@@ -40,7 +40,7 @@ def completed(line: str, at: Path, entry: str = NAMED) -> list[str]:
         ("inakit emulate --planners aro,sha", ["aro,sharp"]),
         ("inakit emulate --switch ", ["virtual", "bmv2", "fast", "auto"]),
         ("inakit emulate --mode re", ["reliable", "replay"]),
-        ("inakit train --policies atp,switch", ["atp,switchml"]),
+        ("inakit train --policies atp,switch", ["atp,switchml", "atp,switchml-timeout"]),
         ("inakit plan --chip tofino", ["tofino1", "tofino2"]),
         ("inakit reproduce inarout", ["inarouting"]),
         ("inakit reproduce goat fig11", ["fig11"]),

@@ -134,7 +134,7 @@ def test_a_dump_is_short_enough_to_read(lively: Lively) -> None:
     assert len(lines) < 120
     assert [line for line in lines if len(line) >= 165] == []
     for shown in (
-        "table InaIngress.aggregation: 7 entries",
+        "table InaIngress.aggregation: 8 entries",
         "aggregate(child=1, full=7, first_slot=0, ",
         "75 registers: ",
         " slots hold a fragment",

@@ -77,7 +77,7 @@ def test_both_programs_have_the_same_numbers_and_headers() -> None:
     numbers = re.compile(r"const bit<\d+> (\w+) = (\w+);")
     full, chip = dict(numbers.findall((P4 / "ina.p4").read_text())), dict(numbers.findall(CHIP_SOURCES))
     common = {name for name in full if name.startswith(("KIND_", "FLAG_", "WAY_"))}
-    assert set(chip) >= common - {"KIND_QUESTION"}, "of hop-by-hop, which a chip refuses"
+    assert set(chip) >= common - {"KIND_QUESTION"}, "of repairs, which a chip leaves to timeouts"
     assert {name: chip[name] for name in chip if name in full} == {name: full[name] for name in full if name in chip}
     headers = {
         program: {kind["name"]: kind["fields"] for kind in compiled(program)["header_types"]} for program in PROGRAMS

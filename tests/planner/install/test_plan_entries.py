@@ -21,7 +21,7 @@ from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, 
 from inakit.planner.core.problem import Problem
 from inakit.planner.install import ina_program
 from inakit.planner.install.ina_program import SLOTS_PER_PIPELINE
-from inakit.planner.install.plan_entries import entries
+from inakit.planner.install.plan_entries import entries, sees_results
 from inakit.planner.registry import METHODS, find_method
 from inakit.planner.trees.headroom import with_policy
 from inakit.switch.entries import Entries, SwitchEntries
@@ -224,9 +224,12 @@ def all_is_well(problem: Problem, plan: Plan, installed: Entries) -> bool:
             network.send(worker, replace(gradient(number, tree, label), direct=True))
             for kind in (RESULT, NOTICE):
                 network.send(tree.root, Packet(kind, number, tree.number, 0, to=worker, retransmitted=True))
+        network.kept.clear()
         for kind in (RESULT, NOTICE):
             network.send(tree.root, Packet(kind, number, tree.number, 0))
         healthy &= not network.dropped
+        keeping = {(a.switch, a.pipeline) for a in tree.aggregators if sees_results(problem.fabric, tree, a)}
+        healthy &= network.kept == Counter(keeping if tree.repairs else ())
         for aggregator in tree.aggregators:
             for label in below(tree, aggregator):
                 healthy &= is_flushed(network, aggregator, gradient(number, tree, label, retransmitted=True), tree)
@@ -348,7 +351,7 @@ def test_every_aggregator_that_repairs_losses_can_ask_its_workers(k: int | None,
     """Also those of later trees, where two of a tree are on one switch, of which one sees results, and off the way of
     results."""
     problem = first_is_server(with_ina(leaf_spine(4, 4, 3), share=0.2) if k is None else fat_tree(k))
-    plan = with_policy(problem, find_method(planner).plan(problem), "hop-by-hop")
+    plan = with_policy(problem, find_method(planner).plan(problem), "shadow-copy")
     ipv4 = {host: address.ipv4 for host, address in addresses(problem.fabric).items()}
     tables = [(each.switch, row) for each in entries(problem, plan).switches for row in each.tables]
     routes = {(switch, row.key) for switch, row in tables if row.table == ina_program.IPV4_ROUTE}

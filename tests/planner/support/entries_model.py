@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 
-from inakit.planner.install.ina_program import POLICY_ROOT
+from inakit.planner.install.ina_program import POLICY_REPAIR, POLICY_ROOT
 from inakit.switch.entries import Entries, SwitchEntries
 from inakit.topo.fabric.fabric import Fabric, addresses
 
@@ -72,7 +72,7 @@ class Tables:
 class Network:
     """Switches with their entries and free slots. `received[host]` holds the packets that came to a host.
 
-    `links` counts packets by directed link.
+    `links` counts packets by directed link, `kept` results in the slots of each switch and pipeline.
     """
 
     def __init__(self, fabric: Fabric, entries: Entries) -> None:
@@ -88,6 +88,7 @@ class Network:
         self.received: dict[str, list[Packet]] = {host: [] for host in self.fabric.host_names}
         self.links: Counter[tuple[str, str]] = Counter()
         self.dropped: list[tuple[str, str, Packet]] = []
+        self.kept: Counter[tuple[str, int]] = Counter()
 
     def cleared(self) -> Network:
         """Another network with the same entries, to which nothing has been sent."""
@@ -116,6 +117,9 @@ class Network:
         if tables.get("admission", port, packet.kind, *tree, packet.label) is None:
             return self.drop(switch, "admission", packet)
         if packet.kind != GRADIENT:
+            found = tables.get("aggregation", *(pipeline or ()), *tree, packet.label)
+            if found and packet.kind == RESULT and Aggregate(*found).policy & POLICY_REPAIR:
+                self.kept[switch, pipeline[0] if pipeline else 0] += 1
             return (
                 self.by_address(switch, tables, packet)
                 if packet.retransmitted

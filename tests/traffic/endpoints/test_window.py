@@ -84,4 +84,9 @@ def test_a_window_keeps_its_least_size() -> None:
 
 
 def test_others_do_not_heed_marks() -> None:
-    assert Window("shadow-copy", 32).get(320, marked=True) == 32
+    assert Window("shadow-copy-timeout", 32).get(320, marked=True) == 32
+
+
+def test_where_losses_are_repaired_a_window_falls_when_round_trips_grow() -> None:
+    """Results come one after the other to a window that was sent at once: all but the first have waited."""
+    assert Window("shadow-copy", 32).get(320, marked=False) == pytest.approx(0.67 * 32, rel=0.01)

@@ -279,7 +279,9 @@ def test_after_a_timeout_no_more_than_a_window_is_sent_again() -> None:
     assert (loop.endpoints.streams["size"] < layout.streams.in_flight).all()
 
 
-@pytest.mark.parametrize(("policy", "shrinks"), [("panama", False), ("shadow-copy", True), ("goat", True)])
+@pytest.mark.parametrize(
+    ("policy", "shrinks"), [("panama-timeout", False), ("shadow-copy-timeout", True), ("goat", True)]
+)
 def test_a_timeout_shrinks_no_window_where_marks_tell_of_congestion(policy: str, shrinks: bool) -> None:
     """Elsewhere what is sent again makes a PS answer all workers, or goes on to it."""
     problem, plan = one_job(workers=4, levels=1, fragments=40)

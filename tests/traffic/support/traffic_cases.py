@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.slot_policies import DEFAULT_POLICY, by_timeouts
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from inakit.traffic.sockets.ports import HostPort
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 RATE_BPS = 20e6
+BY_TIMEOUTS = by_timeouts(DEFAULT_POLICY)
+"""The networks in memory answer no questions."""
 
 
 def two_level_fabric(workers: int, servers: int) -> Fabric:
@@ -42,7 +45,7 @@ def tree_of(
     leaves = {leaf: children for leaf, children in leaves.items() if children}
     if levels == 0:
         branches = [Branch(label, 0, (name, leaf_of(int(name[1:])), "spine", root)) for label, name in labels.items()]
-        return AggregationTree(number, root, labels, (), tuple(branches))
+        return AggregationTree(number, root, labels, (), tuple(branches), policy=BY_TIMEOUTS)
     top = 101
     own = {leaf: 102 + i for i, leaf in enumerate(leaves)}
     aggregators = [
@@ -55,7 +58,7 @@ def tree_of(
         aggregators.append(Aggregator(top, "spine", 0, tuple(own.values()), first_slot, slots))
         branches += [Branch(own[leaf], top, (leaf, "spine")) for leaf in leaves]
         branches.append(Branch(top, 0, ("spine", root)))
-    return AggregationTree(number, root, labels, tuple(aggregators), tuple(branches))
+    return AggregationTree(number, root, labels, tuple(aggregators), tuple(branches), policy=BY_TIMEOUTS)
 
 
 def plan_of(trees: Sequence[PlannedTree]) -> Plan:

@@ -28,7 +28,7 @@ def test_only_hashed_slots_bring_fragments_of_one_window_together() -> None:
         apart = [np.diff(np.flatnonzero(slots == slot)).min() for slot in set(slots)]
         least[SCHEMES[scheme]] = int(min(apart))
         assert part.tree.window == 32 // policy_of(SCHEMES[scheme]).versions
-    assert least["p4inc-aoi"] == 32, "two windows apart"
+    assert least["p4inc-aoi-timeout"] == 32, "two windows apart"
     assert least["p4inc-aoi-hash"] < 16
     assert POLICIES["p4inc-aoi-hash"].notifies
 
