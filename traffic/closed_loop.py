@@ -32,6 +32,7 @@ from inakit.traffic.endpoints.streams import StreamLayout
 from inakit.traffic.measure.measured import Iteration, Measured, rate_bps
 from inakit.traffic.sockets.packet_sockets import SocketPorts
 from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Ports
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME
 
 # -- The iterations.
 
@@ -332,7 +333,9 @@ class ClosedLoop:
             started_s=self.ports.seconds(begun) - self.started_at,
             communication_time_s=(ended - begun) / PS_PER_S,
             sending_rate_bps=self.sending_rates(job.index),
-            sent_bytes=self.by_worker(job.index, streams["sent"] * self.layout.problem.fragment.wire_bytes),
+            sent_bytes=self.by_worker(
+                job.index, streams["sent"] * FRAME.itemsize + streams["questions"] * BARE_FRAME.itemsize
+            ),
             ps_ingress_bytes=self.endpoints.take_ingress(job.index),
             retransmissions=self.more("retransmitted", of),
             window_cuts=self.more("cuts", of),

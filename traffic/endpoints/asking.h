@@ -28,12 +28,6 @@ static s64 queued(const struct stream *stream) {
     return stream->recent > stream->shortest ? stream->recent - stream->shortest : 0;
 }
 
-/* The part of it that a full window does not explain at the planned rate: links carry less than planned. */
-static s64 congestion(const struct stream *stream) {
-    s64 window = stream->interval * stream->in_flight;
-    return stream->recent > window ? stream->recent - window : 0;
-}
-
 /* A round trip has ended. After each `TRIPS` of them the pace and the window follow from the shortest. */
 static void adapt_to_queues(struct stream *stream, s64 trip) {
     double over, fits;
@@ -56,7 +50,7 @@ static void adapt_to_queues(struct stream *stream, s64 trip) {
 
 /* The time without an answer after which a question is asked again. */
 static s64 silence(const struct endpoints *all, const struct stream *stream) {
-    s64 least = stream->shortest + congestion(stream) + stream->gap_again * stream->interval;
+    s64 least = stream->shortest + stream->gap_again * stream->interval;
     s64 usual = stream->answered + 4 * stream->unsteady, longest = all->first_timeout, time = usual > least ? usual : least;
     return stream->held + (!stream->shortest || time > longest ? longest : time);
 }
@@ -81,7 +75,7 @@ static s64 asks_at(const struct endpoints *all, const struct stream *stream, u32
         return NEVER;
     if (!has_room(stream)) {
         s64 since = stream->next < stream->count && stream->last_result_at > usual ? stream->last_result_at : usual;
-        return since + congestion(stream) + stream->gap_again * stream->interval;
+        return since + stream->gap_again * stream->interval;
     }
     int late = stream->newest_order - row->order >= OVERTAKEN_BY;
     return late ? usual + stream->gap * stream->interval : NEVER;

@@ -351,13 +351,12 @@ class Endpoints:
         return late
 
     def take_ingress(self, job_index: int) -> dict[str, int]:
-        """Gradient bytes that each PS of a job received since the last call."""
+        """Bytes of gradients and questions that each PS of a job received since the last call."""
         found: dict[str, int] = {}
         for tree in self.layout.trees_of(job_index).tolist():
             name = self.layout.hosts[self.layout.trees.server[tree]].name
-            frames = int(self.trees["ingress_frames"][tree])
-            found[name] = found.get(name, 0) + frames * self.layout.problem.fragment.wire_bytes
-            self.trees["ingress_frames"][tree] = 0
+            found[name] = found.get(name, 0) + int(self.trees["ingress_bytes"][tree])
+            self.trees["ingress_bytes"][tree] = 0
         return found
 
     def sums_of(self, tree: int) -> tuple[NDArray[np.int64], BoolArray]:

@@ -61,7 +61,7 @@ STREAM = record(
     *same("u4", "base", "next", "first_seq", "ready", "again_first", "again_last"),
     *same("i8", "newest_order", "order", "seen", "marked", "cut_at", "cuts", "smoothed", "deviation", "measured_from"),
     *same("i8", "earned_at", "late", "look_at"),
-    *same("i8", "sent", "retransmitted", "first_sent_at", "last_sent_at", "last_result_at", "wrong"),
+    *same("i8", "sent", "questions", "retransmitted", "first_sent_at", "last_sent_at", "last_result_at", "wrong"),
     *same("u8", "first_chunk"), *same("i8", "patience", "fresh_since"),
     *same("u4", "known", "distance", "arrived", "newest", "fresh", "hurried"),
     ("head", HEAD), ("question", HEAD), ("result", HEAD), ("ask", HEAD),
@@ -99,7 +99,7 @@ TREE = record(
     *same("u4", "reach", "height", "last", "before"),
     *same("u8", "first_row", "first_label", "first_worker", "everyone"),
     *same("u1", "stands_by", "hashed", "counted", "asks", "hides"),
-    *same("i8", "ingress_frames", "last_arrival_at", "discarded", "notices", "miscounts"),
+    *same("i8", "ingress_bytes", "last_arrival_at", "discarded", "notices", "miscounts"),
     *same("u4", "miscounted_label", "miscounted_fragment", "miscounted_said", "miscounted_covered"),
     ("result", HEAD), ("notice", HEAD),
 )  # fmt: skip

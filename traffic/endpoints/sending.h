@@ -150,7 +150,7 @@ static void send_question(struct endpoints *all, struct stream *stream, u32 frag
     put32(frame + AT_SLOT, slot_of(&all->trees[stream->tree], seq));
     give(all, &all->hosts[stream->host], frame, sizeof frame);
     note_try(stream, row, sizeof frame, now);
-    row->asked += row->asked < MOST_TRIES;
+    row->asked += row->asked < MOST_TRIES, stream->questions++;
 }
 
 static void send_fragment(struct endpoints *all, struct stream *stream, u32 fragment, u32 flags, s64 now) {

@@ -283,7 +283,8 @@ static int server_receive(struct endpoints *all, struct tree *tree, u32 host, co
     const struct label *label = &all->labels[tree->first_label + number];
     if (tree->server != host || number >= tree->labels || !label->size)
         return 0;
-    tree->ingress_frames++, tree->last_arrival_at = now;
+    tree->ingress_bytes += frame[AT_KIND] == QUESTION ? HEAD_BYTES : HEAD_BYTES + 4 * VALUES;
+    tree->last_arrival_at = now;
     if (fragment >= tree->count || is_beyond(all, tree, fragment)) /* a late copy of the last iteration, or forged */
         return 1;
     struct sum *sum = sum_of(all, tree, fragment);

@@ -3,7 +3,7 @@
 static void stream_begin(struct endpoints *all, struct stream *stream, s64 now) {
     stream->base = stream->next = 0, stream->active = 1;
     stream->newest_order = stream->order - 1;
-    stream->sent = 0, stream->first_sent_at = -1, stream->wrong = 0;
+    stream->sent = stream->questions = 0, stream->first_sent_at = -1, stream->wrong = 0;
     stream->again_first = stream->last = stream->before = NONE, stream->look_at = NEVER;
     stream->known = stream->arrived = stream->newest = stream->fresh = stream->hurried = 0;
     begin_pace(stream, now);
@@ -57,11 +57,11 @@ static void acknowledge(struct endpoints *all, struct stream *stream, u32 fragme
         if (row->order > stream->newest_order)
             stream->newest_order = row->order;
         measure(stream, row, now);
+        if (stream->repairs)
+            adapt_to_queues(stream, now - row->sent_at);
         if (!stream->repairs || stream->heeds)
             grow(stream, flags & ECN ? 1 : 0);
     }
-    if (stream->repairs && row->tries == 1 + row->asked && !(flags & RETRANSMITTED))
-        adapt_to_queues(stream, now - row->begun_at);
     stream->last_result_at = now, stream->silent = 0;
     while (stream->base < stream->next && row_of(all, stream, stream->base)->parts == WHOLE)
         stream->base++;

@@ -265,7 +265,7 @@ def test_the_table_of_a_verification_tells_what_caught_the_runs() -> None:
     console = Console(file=StringIO(), width=120)
     console.print(verification_table([Verified(1.5, tuple(heavy))]))
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "host late by s (1)" in text
+    assert "host late by (1)" in text
     assert "host late (1)" in text
     assert "kept" in text
 
