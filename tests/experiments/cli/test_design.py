@@ -71,7 +71,7 @@ def test_a_second_job_comes_and_the_rates_meanwhile_are_measured(tmp_path: Path)
     assert "every job has 20 Mbit/s; no network has more" in answer.output
     answer = inakit(
         "design", *cluster, "--jobs", str(two), "--from", str(tmp_path / "one"), "--switch", "virtual",
-        "--output", str(tmp_path / "two"), at=tmp_path,
+        "--output", str(tmp_path / "two"), at=tmp_path, environment={"COLUMNS": "120"},
     )  # fmt: skip
     assert answer.code == 0, answer
     rows = [line.strip("│ ").split("│") for line in answer.output.splitlines() if "VALID" in line or "step 2 " in line]

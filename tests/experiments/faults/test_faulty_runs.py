@@ -76,7 +76,7 @@ def test_links_switches_and_workers_that_fail_for_a_time(switch: str, tmp_path: 
     )
     happened = entry["failures"]["said"]
     assert [line.rpartition(" at ")[0] for line in happened[:-1]] == [
-        "down w0-l1 for 0.2 s", "restart l1 for 0.1 s", "pause w2 for 0.3 s",
+        "down w0-l1 for 200 ms", "restart l1 for 100 ms", "pause w2 for 300 ms",
     ]  # fmt: skip
     assert entry["failures"]["details"]["not_reached"] == ["kill w1"]
     assert "lossy links" not in entry
@@ -107,7 +107,7 @@ def test_a_worker_that_is_killed_is_named(tmp_path: Path) -> None:
     assert answer.code == 2
     said = " ".join(answer.error.split())
     assert "still lacks w3" in said
-    assert "Interferences before the error: kill w3 at 0.00 s" in said
+    assert "Interferences before the error: kill w3 at " in said
 
 
 def test_faults_with_replay_and_presets_are_refused(tmp_path: Path) -> None:

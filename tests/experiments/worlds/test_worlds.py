@@ -100,7 +100,7 @@ def test_a_link_that_is_down_for_a_time_costs_packets_and_no_sum() -> None:
     down = Event(When(0.05), "down", ("w1", "s1"), 0.1)
     outcome = run_plan(Run(Prepared(problem, plan), interferences=(Failures((down,)),)), find_world("virtual"))
     assert outcome.measured.exact
-    assert outcome.interferences[0].said == ["down w1-s1 for 0.1 s at 0.05 s"]
+    assert outcome.interferences[0].said == ["down w1-s1 for 100 ms at 50 ms"]
     assert outcome.measured.retransmissions > 10
 
 
