@@ -22,7 +22,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.slot_policies import DEFAULT_POLICY, policy_of
+from inakit.planner.core.slot_policies import DEFAULT_POLICY, by_timeouts, policy_of
 from inakit.topo.fabric.fabric import DirectedLink
 
 ACKNOWLEDGED_AT_ONCE = 32
@@ -403,6 +403,7 @@ def trees_of(collective: Collective) -> tuple[AggregationTree, ...]:
             {label_of(each): collective.ranks[each.source] for each in into[rank]},
             (),
             tuple(Branch(label_of(each), ROOT_LABEL, each.path) for each in into[rank]),
+            policy=by_timeouts(DEFAULT_POLICY),  # ranks answer no questions
         )
         for rank in sorted(into)
     )

@@ -73,3 +73,11 @@ def test_a_thousand_workers_are_on_hosts_of_their_own_and_their_ring_is_planned_
 @pytest.mark.compiler
 def test_a_short_message_takes_the_time_of_its_plan() -> None:
     assert all_reduce_times.holds(all_reduce_times.measure_scale({"planner": "double-tree", "workers": 16}))
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("planner", ["ring", "ps-sharded", "sharp"])
+def test_losses_leave_sums_exact_and_cost_no_multiple(planner: str) -> None:
+    clean, lossy = (by_packets.measure(trial_of("leaf-spine 4x2", planner, loss)) for loss in (0.0, LOSS))
+    assert (lossy["exact"], lossy["judged"]) == (1, "VALID")
+    assert float(lossy["measured_s"]) < 2 * float(clean["measured_s"])
