@@ -37,6 +37,7 @@ from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME
 # -- The iterations.
 
 UPPER_HALF = 1 << 31
+"""The bit of sequence numbers in their upper half."""
 LONGEST_S = 0.2
 """The time in seconds between two calls that tell of a run's progress, and between two looks at a thread that loads."""
 

@@ -207,9 +207,8 @@ def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]
     These are answers of the root or the PS to a worker's repeated request, questions of aggregators on its way, and
     gradients that a worker sends directly to the PS.
     """
-    root, server = tree.tree.root, tree.tree.server
+    root, server, asking = tree.tree.root, tree.tree.server, tree.tree.repairing_switches
     for label, worker in tree.tree.workers.items():
-        asking = tree.tree.repairing_switches
         askers = [node for node in tree.tree.way(label) if node in asking and (node, worker) in routes]
         for source in dict.fromkeys((root, server or root, *askers)):
             way = unicast_path(fabric, source, worker, routes)
@@ -265,7 +264,7 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
             while up[-1] != tree.root:
                 up = (*up, tree.result_parents[up[-1]])
             add_route(fabric, routes, tuple(reversed(up)))
-            for way in (up, without_detours(tree.way(label))) if tree.repairs else ():
+            for way in (up, without_detours(tree.way(label))) if tree.repairing_switches else ():
                 for end in range(len(way), 1, -1):
                     if way[end - 1] in tree.repairing_switches:  # it may ask the worker
                         add_route(fabric, routes, tuple(reversed(way[:end])))

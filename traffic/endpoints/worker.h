@@ -49,7 +49,7 @@ static void worker_act(struct endpoints *all, u32 number, s64 now) {
 
 /* A fragment has its whole result. Round trips and windows follow the results of fragments that were sent once: for
  * others it is unknown which sending a result answers. */
-static void acknowledge(struct endpoints *all, struct stream *stream, u32 fragment, u32 flags, s64 now) {
+static void acknowledge(struct endpoints *all, struct stream *stream, u32 fragment, u32 marked, s64 now) {
     struct row *row = row_of(all, stream, fragment);
     if (row->flags & LOST && row->asked == 1 && row->tries == 2) /* a round trip in which nobody waited for other workers */
         smooth(&stream->answered, &stream->unsteady, now - row->sent_at);
@@ -60,7 +60,7 @@ static void acknowledge(struct endpoints *all, struct stream *stream, u32 fragme
         if (stream->repairs)
             adapt_to_queues(stream, now - row->sent_at);
         if (!stream->repairs || stream->heeds)
-            grow(stream, flags & ECN ? 1 : 0);
+            grow(stream, marked);
     }
     stream->last_result_at = now, stream->silent = 0;
     while (stream->base < stream->next && row_of(all, stream, stream->base)->parts == WHOLE)
@@ -127,7 +127,7 @@ static int worker_receive(struct endpoints *all, struct tree *tree, u32 host, co
             if (get16(frame + at))
                 notice_loss(all, stream, fragment + SENT_BEFORE - get16(frame + at));
         if (row->parts == WHOLE)
-            acknowledge(all, stream, fragment, flags, now);
+            acknowledge(all, stream, fragment, flags & ECN ? 1 : 0, now);
     } else
         return 1;
     worker_act(all, (u32)(stream - all->streams), now);

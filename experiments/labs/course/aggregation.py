@@ -162,8 +162,7 @@ def job_entries(ports: Sequence[int]) -> SwitchEntries:
 def drawn_round(bench: Bench, order: Iterable[int] = range(WORKERS), slot: int = 0, number: int = 0) -> list[Agg]:
     """A gradient of each worker for a round of a slot; each has its own Ethernet addresses."""
     return [
-        Agg(GRADIENT, worker, slot, number, bench.drawn_values(), ethernet=bench.random.randbytes(12))
-        for worker in order
+        Agg(GRADIENT, worker, slot, number, bench.drawn_values(), ethernet=bench.drawn_ethernet()) for worker in order
     ]
 
 

@@ -65,7 +65,7 @@ def packet_to(
     """A packet to an address, with random Ethernet addresses, payload, type of service and, by default, sender."""
     sender = bench.random.getrandbits(32) if source is None else source
     payload = bench.random.randbytes(bench.random.randrange(6, 60) if size is None else size)
-    plain = ipv4(sender, destination, ttl, payload, bench.random.randbytes(12))
+    plain = ipv4(sender, destination, ttl, payload, bench.drawn_ethernet())
     return with_checksum(plain[:15] + bytes([bench.random.getrandbits(8)]) + plain[16:24] + bytes(2) + plain[26:])
 
 

@@ -569,11 +569,10 @@ class TreeNode(GradedAggregator):
 
     def round(self, slot: int, number: int = 0) -> list[Agg]:
         """A gradient of each child, in a random order."""
-        order = self.bench.random.sample(self.children, len(self.children))
-        random = self.bench.random
+        bench = self.bench
         return [
-            Agg(GRADIENT, child, slot, number, self.bench.drawn_values(), self.job, ethernet=random.randbytes(12))
-            for child in order
+            Agg(GRADIENT, child, slot, number, bench.drawn_values(), self.job, ethernet=bench.drawn_ethernet())
+            for child in bench.random.sample(self.children, len(self.children))
         ]
 
 
@@ -643,7 +642,7 @@ def check_pass(bench: Bench) -> None:
     entries = [*node.entries, entry(ADMITTED, (below, GRADIENT, job, label)), entry(UP, (job, label), (up,))]
     bench.start(SwitchEntries("switch", tuple(entries), (MulticastGroup(node.group, node.ports),)))
     for slot in (0, 1, node.slots + 5):
-        packet = Agg(GRADIENT, label, slot, number, bench.drawn_values(), job, ethernet=bench.random.randbytes(12))
+        packet = Agg(GRADIENT, label, slot, number, bench.drawn_values(), job, ethernet=bench.drawn_ethernet())
         got = bench.send(below, packet.packed())
         bench.same(got, [(up, packet.packed())], "a gradient of a label that no aggregator here sums does not go on")
     result = replace(packet, kind=RESULT, worker=ROOT_LABEL, slot=1)

@@ -163,6 +163,10 @@ class Bench:
         """Random numbers of 32 bits; the sum of two overflows in half of the cases."""
         return tuple(self.random.getrandbits(32) for _ in range(8))
 
+    def drawn_ethernet(self) -> bytes:
+        """Random Ethernet addresses of a packet's receiver and sender."""
+        return self.random.randbytes(12)
+
     def drawn_ports(self, count: int) -> list[int]:
         """Random different ports other than 0."""
         return self.random.sample(range(1, 64), count)
