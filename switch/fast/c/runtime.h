@@ -22,9 +22,22 @@ typedef __int128 s128 __attribute__((aligned(8)));
 
 /* Clang omits the test of an index whose range it knows, or computes an address before the test; the kernel's verifier
  * needs the test. These macros hide the range from clang: of any number; of an index before its test; and after it. */
+#ifdef __bpf__
 #define CHECKED(number) __asm__ volatile("" : "+r"(number))
 #define UNKNOWN(index) __asm__("" : "+r"(index))
 #define BELOW(index, size) __asm__("" : "+r"(index) : "i"(size)) /* the size keeps different tests from being merged */
+#else
+#define CHECKED(number)
+#define UNKNOWN(index)
+#define BELOW(index, size)
+#endif
+
+/* Neighbours in memory, one after the other: unrolled in the kernel, by vector instructions in a process. */
+#ifdef __bpf__
+#define EACH(nth, count) _Pragma("clang loop unroll(full)") for (u32 nth = 0; nth < count; nth++)
+#else
+#define EACH(nth, count) _Pragma("GCC ivdep") for (u32 nth = 0; nth < count; nth++)
+#endif
 
 #define TAKEN(argument) __asm__ volatile("" : : "r"(argument)) /* clang passes it even if the function ignores it */
 #define WHOLE static __attribute__((used)) /* not split into its members, which clang would describe wrongly */
@@ -120,6 +133,18 @@ static INLINE void store_3(u8 *at, u64 value) { store_2(at, value >> 8), store_1
 static INLINE void store_5(u8 *at, u64 value) { store_4(at, value >> 8), store_1(at + 4, value); }
 static INLINE void store_6(u8 *at, u64 value) { store_4(at, value >> 16), store_2(at + 4, value); }
 static INLINE void store_7(u8 *at, u64 value) { store_4(at, value >> 24), store_3(at + 4, value); }
+
+/* Words of 32 bits in a row. */
+#ifdef __bpf__
+static INLINE void load_words(u32 *to, const u8 *from, u32 count) {
+    EACH(nth, count) to[nth] = load_4(from + 4 * nth);
+}
+static INLINE void store_words(u8 *to, const u32 *from, u32 count) {
+    EACH(nth, count) store_4(to + 4 * nth, from[nth]);
+}
+#else
+#include "words.h"
+#endif
 
 /* ---- multicast groups ---- */
 

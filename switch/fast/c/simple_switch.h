@@ -18,8 +18,11 @@ static INLINE int lose(void) { return 0; }
 /* Before the parser no header is valid. */
 static INLINE void begin(PACKET *packet) {
     __builtin_memset(&state.valid, 0, sizeof state.valid);
-#ifndef HEAD_BYTES
+#ifdef IN_PLACE
     __builtin_memset(&state.dirty, 0, sizeof state.dirty);
+#endif
+#ifdef MOVING
+    state.moved = 0;
 #endif
     state.length = packet_length(packet);
 #ifdef HEAD_BYTES

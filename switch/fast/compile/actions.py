@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from inakit.switch.fast.compile import calculations, headers
 from inakit.switch.fast.compile.context import Context, located
 from inakit.switch.fast.compile.expressions import WORD, Value, truncated, unsigned_word
 from inakit.switch.fast.compile.pipelines import colour
-from inakit.switch.fast.layout.field_usage import may_change, named_by, written_by
+from inakit.switch.fast.compile.repeats import repeats
+from inakit.switch.fast.layout.field_usage import fields_in, may_change, named_by, written_by
 from inakit.switch.fast.layout.layout import COUNTS, FAILED, RANDOM, RING, ring_name
+from inakit.switch.fast.layout.records import container_bytes
 from inakit.switch.program.program import (
     JUMPS,
     STANDARD_METADATA,
@@ -189,17 +192,21 @@ def emit_action(context: Context, action: Action) -> None:
     with context.out.block(f"static INLINE {'int' if context.may_exit else 'void'} action_{action.number}({given})"):
         if context.may_exit:
             context.out.line("int exited = 0;")
+        local = sorted(context.layout.local & named_by(action.primitives), key=str)
+        context.variables = {field: context.layout.names.of(str(field)) for field in local}
+        for variable in context.variables.values():
+            context.out.line(f"u64 {variable} = 0;")
         if context.layout.late_clock in named_by(action.primitives):
             context.out.line("if (!META_EGRESS_GLOBAL_TIMESTAMP) SET_EGRESS_GLOBAL_TIMESTAMP(MICROSECONDS);")
         for label, block in blocks_of(action):
             if label:
                 context.out.line(f"{label}:;")
-            for index, run in runs_of_one_index(block):
+            for index, run in runs_of_one_index(with_plain_indexes(context, block)):
                 emit_run(context, index, run)
         context.touch(written_by(action.primitives))
         if context.may_exit:
             context.out.line("return exited;")
-    context.parameters, context.may_exit = None, False
+    context.parameters, context.may_exit, context.variables = None, False, {}
 
 
 def index_of(primitive: Primitive) -> Index | None:
@@ -210,6 +217,25 @@ def index_of(primitive: Primitive) -> Index | None:
     assert isinstance(register, Register)
     assert isinstance(index, Expression), "an index that was not checked"
     return index, register.size
+
+
+def with_plain_indexes(context: Context, primitives: Iterable[Primitive]) -> Iterator[Primitive]:
+    """The statements, with the index of a register that is a variable of the action replaced by its value."""
+    values: dict[Argument, Expression] = {}
+    for each in primitives:
+        if (first := REGISTER_FIRST.get(each.name)) is not None:
+            before, (index, *behind) = each.arguments[: first + 1], each.arguments[first + 1 :]
+            yield replace(each, arguments=(*before, values.get(index, index), *behind))
+        else:
+            yield each
+        values = {variable: value for variable, value in values.items() if not may_change([each], value)}
+        target = each.arguments[0] if each.name == "assign" else None
+        if isinstance(target, Field) and target in context.variables:
+            (value,) = each.arguments[1:]
+            assert isinstance(value, Expression), "a value that was not checked"
+            values.pop(target, None)
+            if context.value(value).high < 1 << target.bits and target not in fields_in(value):
+                values[target] = value
 
 
 def runs_of_one_index(primitives: Iterable[Primitive]) -> Iterator[Run]:
@@ -227,20 +253,47 @@ def runs_of_one_index(primitives: Iterable[Primitive]) -> Iterator[Run]:
 
 def emit_run(context: Context, index: Index | None, primitives: list[Primitive]) -> None:
     """Write a run of statements, with one test of the index for all of them."""
-    others = [primitive for primitive in primitives if index_of(primitive) is None]
-    if index is None or len(primitives) - len(others) < SHARED_TEST:
+    places = [at for at, primitive in enumerate(primitives) if index_of(primitive) is not None]
+    if index is None or len(places) < SHARED_TEST:
         emit_primitives(context, primitives)
         return
+    tested, behind = primitives[: places[-1] + 1], primitives[places[-1] + 1 :]
     with context.out.block(""):
         with tested_index(context, *index):
             context.tested = index
-            emit_primitives(context, primitives)
+            emit_primitives(context, tested)
             context.tested = None
-        with context.out.block("else"):
-            emit_primitives(context, others)
+        if others := [primitive for primitive in tested if index_of(primitive) is None]:
+            with context.out.block("else"):
+                emit_primitives(context, others)
+    emit_primitives(context, behind)
 
 
-def emit_primitives(context: Context, primitives: Iterable[Primitive]) -> None:
+def emit_primitives(context: Context, primitives: Sequence[Primitive]) -> None:
+    """Write statements; those that repeat for neighbours in memory are written once, in a loop."""
+    for repeat in repeats(primitives, context.layout.following):
+        if repeat.times == 1:
+            emit_statements(context, repeat.body)
+            continue
+        carried = [field for field in repeat.carried if field not in context.variables]
+        inside = {field: f"carried_{index}" for index, field in enumerate(carried)}
+        with context.out.block(""):
+            for field, variable in inside.items():
+                context.out.line(f"u{8 * container_bytes(field.bits)} {variable} = {context.layout.field(field)};")
+            for index, each in enumerate(repeat.stepping):
+                place = context.register(each, "index") if isinstance(each, Register) else context.field(each)
+                context.out.line(f"u{8 * container_bytes(each.bits)} *first_{index} = &{place};")
+            context.variables |= inside
+            context.stepping = {each: f"first_{index}[nth]" for index, each in enumerate(repeat.stepping)}
+            with context.out.block(f"EACH(nth, {repeat.times})"):
+                emit_statements(context, repeat.body)
+            context.stepping = {}
+            for field, variable in inside.items():
+                context.out.line(f"{context.layout.field(field)} = {variable};")
+                del context.variables[field]
+
+
+def emit_statements(context: Context, primitives: Iterable[Primitive]) -> None:
     """Write statements, each under its line of P4; `UnsupportedError` for unknown ones."""
     for primitive in primitives:
         if primitive.source is not None:
@@ -298,7 +351,7 @@ def execute_meter(context: Context, meter: Meter, index: Expression, target: Arg
 def register_read(context: Context, target: Argument, register: Register, index: Expression) -> None:
     """Write one element of a register to a field; do nothing beyond the last one."""
     with bounded_index(context, index, register.size):
-        element = context.layout.register(register, "index")
+        element = context.register(register, "index")
         context.assign(field_of(target), unsigned_word(element, register.bits))
 
 
@@ -306,7 +359,7 @@ def register_read(context: Context, target: Argument, register: Register, index:
 def register_write(context: Context, register: Register, index: Expression, value: Expression) -> None:
     """Write a value to one element of a register; do nothing beyond the last one."""
     with bounded_index(context, index, register.size):
-        element = context.layout.register(register, "index")
+        element = context.register(register, "index")
         context.out.line(f"{element} = {truncated(context.value(value), register.bits)};")
 
 

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from inakit.switch.fast.compile.actions import emit_learning
 from inakit.switch.fast.compile.context import Context
-from inakit.switch.fast.layout.field_usage import meter_results, statements_of, written_by
+from inakit.switch.fast.layout.field_usage import MOVING, meter_results, statements_of, written_by
 from inakit.switch.fast.layout.layout import CLOCKS, LOST, METADATA, MIRRORS, STARTED
 from inakit.switch.program.program import Field
 
 NO_CLOCK = "0"
 
 
+def whole_state(context: Context) -> bool:
+    """Whether egress may change more than fields: the validity of headers, or whole ones."""
+    statements = statements_of(context.program.egress)
+    return not context.layout.in_place or any(each.name in MOVING for each in statements)
+
+
 def kept_fields(context: Context) -> list[Field]:
-    """The fields that egress changes, if headers stay in the packet: each copy starts with ingress's values."""
+    """The fields that egress changes, if it changes no more: each copy starts with ingress's values."""
     owned, egress = set(context.layout.intrinsic.values()), context.program.egress
     written = (written_by(statements_of(egress)) | meter_results(context.program, egress)) - owned
-    return sorted(written, key=lambda field: (field.header, field.offset))
+    return sorted(written - context.layout.local, key=lambda field: (field.header, field.offset))
 
 
 def kept_parts(context: Context) -> list[tuple[str, str]]:
     """For each part of the state that egress may change, the C expressions of its saved copy and of the part itself."""
-    if context.layout.rebuilt:
+    if whole_state(context):
         names = [*map(context.layout.names.of, context.layout.state), "valid", "current_length"]
         return [(f"saved.{name}", f"state.{name}") for name in names]
     return [(f"saved.field_{index}", context.layout.field(field)) for index, field in enumerate(kept_fields(context))]
@@ -28,7 +34,7 @@ def kept_parts(context: Context) -> list[tuple[str, str]]:
 
 def declare_saved(context: Context) -> None:
     """Declare `saved`, in which `replicate` keeps the parts of the state that egress changes."""
-    if context.layout.rebuilt:
+    if whole_state(context):
         context.out.line("WHOLE struct state saved;")
     elif kept := kept_fields(context):
         with context.out.block("WHOLE struct", " saved;"):
@@ -54,7 +60,7 @@ def emit_copied_state(context: Context) -> None:
     out, layout, program = context.out, context.layout, context.program
     metadata = [layout.names.of(name) for name in layout.state if program.headers[name].metadata]
     others = [layout.names.of(name) for name in layout.state if not program.headers[name].metadata]
-    others += ["valid", *(("head", "current_length") if layout.rebuilt else ("at", "dirty")), "length"]
+    others += ["valid", *layout.places, "length"]
     for name, members, to, of in (
         ("keep_metadata", metadata, "one->state", "state"),
         ("keep_headers", others, "one->state", "state"),
@@ -97,7 +103,7 @@ def emit_architecture(context: Context) -> None:
     with out.block("static INLINE void restore(void)"):
         for saved, place in kept_parts(context):
             out.line(f"{place} = {saved};")
-        if not layout.rebuilt:
+        if not whole_state(context):
             context.touch(kept_fields(context))
     with out.block("static INLINE void learn(void)"):
         emit_learning(context)

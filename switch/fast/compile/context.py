@@ -14,7 +14,7 @@ from inakit.switch.fast.layout.field_usage import used_fields
 from inakit.switch.fast.layout.layout import ProgramLayout
 from inakit.switch.fast.layout.records import Emitter, MemoryRecord
 from inakit.switch.fast.layout.table_layout import METER_RATES
-from inakit.switch.program.program import Expression, Field, Parameter, Program, Source, Unknown, Validity
+from inakit.switch.program.program import Expression, Field, Parameter, Program, Register, Source, Unknown, Validity
 from inakit.topo.errors import UnsupportedError
 
 
@@ -38,6 +38,8 @@ class Context:
         self.parsed: ParsedStacks | None = None  # only inside the parser
         self.may_exit = False  # the action being written stores in `exited` whether the pipeline ends
         self.tested: tuple[Expression, int] | None = None  # an index that is known to be inside registers of this size
+        self.variables: dict[Field, str] = {}  # the fields that are C variables in the action being written
+        self.stepping: dict[Field | Register, str] = {}  # those through which the loop being written steps
 
     def value(self, expression: Expression, bits: int = WORD) -> Value:
         """The C text of `expression`, whose low `bits` bits at least are exact, with its range."""
@@ -47,7 +49,7 @@ class Context:
         """The C expression of a field, of a header's validity, or of a parameter of the action being written."""
         match expression:
             case Field():
-                return self.layout.field(expression)
+                return self.field(expression)
             case Validity(header):
                 return self.validity(header)
         assert isinstance(expression, Parameter), "no leaf of an expression"
@@ -62,12 +64,20 @@ class Context:
         """Write `value` to `field`, cut to its bits as BMv2 does."""
         if field.signed and (value.low < -(1 << field.bits - 1) or value.high >= 1 << field.bits - 1):
             raise UnsupportedError(f"assignment to the signed field '{field}' of a number that may not fit it")
-        self.out.line(f"{self.layout.field(field)} = {truncated(value, field.bits)};")
+        self.out.line(f"{self.field(field)} = {truncated(value, field.bits)};")
+
+    def field(self, field: Field) -> str:
+        """The C expression of a field: a variable of the action, or its place in the packet's state."""
+        return self.variables.get(field) or self.stepping.get(field) or self.layout.field(field)
+
+    def register(self, register: Register, index: str) -> str:
+        """The C expression of one element of a register."""
+        return self.stepping.get(register) or self.layout.register(register, index)
 
     def touch(self, written: Iterable[Field]) -> None:
         """Write that the headers of these fields have changed, if only changed headers are written back."""
         headers = {field.header for field in written}
-        if self.layout.rebuilt:
+        if not self.layout.in_place:
             return
         for header in self.layout.packet_headers:
             if header in headers:

@@ -106,6 +106,10 @@ def emit_head(context: Context) -> None:
         context.out.line(f"#define {name} {number}")
     if context.layout.copying:
         context.out.line("#define COPIES")
+    if context.layout.in_place:
+        context.out.line("#define IN_PLACE")
+    if context.layout.moving:
+        context.out.line("#define MOVING")
     if context.layout.rebuilt:
         room = sum(context.layout.most_bytes(name) for name in context.program.deparser)
         context.out.line(f"#define HEAD_BYTES {max(room, 1)}")
@@ -165,9 +169,11 @@ def declare_state(context: Context) -> None:
             out.line(
                 "u32 head, current_length; // bytes of headers in front of the payload; of the packet as it would leave"
             )
-        else:
+        if layout.in_place:
             out.line(f"struct {{ u16 {names}; }} at;")
             out.line(f"struct {{ u8 {names}; }} dirty;")
+        if layout.moving:
+            out.line("u8 moved; // whether a header has been added or removed")
         out.line("u32 length;")
         if layout.claims:
             out.line("u32 failed;")

@@ -37,6 +37,7 @@ def add_header(context: Context, target: Argument) -> None:
     with out.block(f"if (!{context.validity(header)})"):
         clear(context, header)
         make_valid(context, header)
+        move(context)
         out.line(f"state.current_length += {wire_size(context, header)};")
 
 
@@ -46,7 +47,14 @@ def remove_header(context: Context, target: Argument) -> None:
     header, out = header_of(target), context.out
     with out.block(f"if ({context.validity(header)})"):
         out.line(f"{context.validity(header)} = 0;")
+        move(context)
         out.line(f"state.current_length -= {wire_size(context, header)};")
+
+
+def move(context: Context) -> None:
+    """Write that headers are not where the parser has found them."""
+    if context.layout.moving:
+        context.out.line("state.moved = 1;")
 
 
 # {"op": "assign_header", "parameters": [{"type": "header", "value": "outer"}, {"type": "header", "value": "inner"}]}

@@ -7,7 +7,7 @@ The deparser writes changed headers back in place, or all valid headers anew bef
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
@@ -261,15 +261,17 @@ class ParserGenerator:
         layout, offset = self.context.layout, self.at.offset
         self.load_fields(layout.used(header.name))
         make_valid(self.context, header.name)
-        if not layout.rebuilt:
+        if layout.in_place:
             self.context.out.line(f"state.at.{layout.names.of(header.name)} = {offset};")
             self.places.of[header.name].add(offset)
 
     def load_fields(self, fields: list[Field]) -> None:
         """Load fields of the header at the parser's position."""
-        for each in fields:
+        for each, count in rows_of_words(self.context, fields):
             target = self.context.layout.field(each)
-            if each.bits > WIDE:
+            if count > 1:
+                self.context.out.line(f"load_words(&{target}, data + {self.at.offset + each.offset // 8}, {count});")
+            elif each.bits > WIDE:
                 size, start = whole_bytes(each)
                 self.context.out.line(f"take_bytes(packet, base + {self.at.offset + start}, {target}, {size});")
             else:
@@ -402,14 +404,22 @@ def condition_of(parts: list[tuple[str, int]], transition: Transition) -> str:
 
 def emit_deparser(context: Context, places: HeaderPlaces) -> None:
     """Write the function `deparse`, which returns 0, or another number if the packet cannot be made."""
-    emit_rebuilding(context) if context.layout.rebuilt else emit_changing(context, places)
+    layout, out = context.layout, context.out
+    if layout.rebuilt:
+        emit_rebuilding(context)
+    if layout.in_place:
+        emit_changing(context, places)
+    with out.block("static INLINE int deparse(PACKET *packet)"):
+        emit_update(context)
+        if layout.moving:
+            out.line("if (state.moved) return rebuild(packet);")
+        out.line(f"return {'change' if layout.in_place else 'rebuild'}(packet);")
 
 
 def emit_changing(context: Context, places: HeaderPlaces) -> None:
-    """Write a `deparse` that writes changed fields back into headers that have stayed in the packet."""
+    """Write the function `change`: it writes changed fields back into headers that have stayed in the packet."""
     layout, out = context.layout, context.out
-    with out.block("static INLINE int deparse(PACKET *packet)"):
-        emit_update(context)
+    with out.block("static INLINE int change(PACKET *packet)"):
         out.line("u8 *data = packet_data(packet), *end = packet_end(packet);")
         for name in layout.packet_headers:
             symbol = layout.names.of(name)
@@ -424,9 +434,31 @@ def emit_changing(context: Context, places: HeaderPlaces) -> None:
         out.line("return 0;")
 
 
+FEWEST_WORDS, WORD_OF_ROW = 8, 32
+
+
+def rows_of_words(context: Context, fields: list[Field]) -> Iterator[tuple[Field, int]]:
+    """The fields in order; of 32-bit neighbours, in memory and in the packet, the first one and their number."""
+    following, at = context.layout.following, 0
+    while at < len(fields):
+        row = [fields[at]]
+        for each in fields[at + 1 :]:
+            behind = each.offset == row[-1].offset + WORD_OF_ROW and following.get(row[-1]) == each
+            if not behind or each.bits != WORD_OF_ROW or each.offset % 8:
+                break
+            row.append(each)
+        count = len(row) if len(row) >= FEWEST_WORDS else 1
+        yield row[0], count
+        at += count
+
+
 def emit_stores(context: Context, fields: list[Field], place: int) -> None:
     """Write statements that put fields into the header that begins `place` bytes behind `data`."""
-    for each in fields:
+    for each, count in rows_of_words(context, fields):
+        if count > 1:
+            target = context.layout.field(each)
+            context.out.line(f"store_words(data + {place + each.offset // 8}, &{target}, {count});")
+            continue
         if each.bits > WIDE:
             size, start = whole_bytes(each)
             context.out.line(f"copy_bytes(data + {place + start}, {context.layout.field(each)}, {size}, {size});")
@@ -436,12 +468,11 @@ def emit_stores(context: Context, fields: list[Field], place: int) -> None:
 
 
 def emit_rebuilding(context: Context) -> None:
-    """Write a `deparse` that replaces the parsed headers by all valid ones, in order."""
+    """Write the function `rebuild`: it replaces the parsed headers by all valid ones, in order."""
     order, out = context.program.deparser, context.out
     for name in dict.fromkeys(order):
         emit_header(context, context.program.headers[name])
-    with out.block("static INLINE int deparse(PACKET *packet)"):
-        emit_update(context)
+    with out.block("FUNCTION int rebuild(PACKET *packet)"):
         out.line("u32 length = 0;")
         for name in order:
             out.line(f"if ({context.validity(name)}) length = emit_{context.layout.names.of(name)}(length);")

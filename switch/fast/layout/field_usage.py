@@ -6,13 +6,17 @@ If all headers of a program stay in place in the packet, fields are changed in p
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 
 from inakit.switch.program.program import (
     JUMPS,
+    STANDARD_METADATA,
+    Action,
     Argument,
     Arguments,
     Boolean,
     Conditional,
+    Constant,
     ElementField,
     Expression,
     Field,
@@ -27,6 +31,7 @@ from inakit.switch.program.program import (
     Table,
 )
 
+WORD_BITS = 64
 WRITES = {
     "assign": 0,
     "execute_meter": 2,
@@ -96,11 +101,15 @@ def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:
     return False
 
 
+def actions_of(pipeline: Pipeline) -> list[Action]:
+    """Every action of a pipeline, once."""
+    tables = [node for node in pipeline.nodes.values() if isinstance(node, Table)]
+    return [*{action.number: action for table in tables for action in table.actions}.values()]
+
+
 def statements_of(pipeline: Pipeline) -> list[Primitive]:
     """Every statement that a pipeline can run, in any order."""
-    tables = [node for node in pipeline.nodes.values() if isinstance(node, Table)]
-    actions = {action.number: action for table in tables for action in table.actions}
-    return [primitive for action in actions.values() for primitive in action.primitives]
+    return [primitive for action in actions_of(pipeline) for primitive in action.primitives]
 
 
 def meter_results(program: Program, pipeline: Pipeline) -> set[Field]:
@@ -134,6 +143,45 @@ def fields_of_node(node: Node) -> Iterator[Field]:
 def used_fields(program: Program) -> set[Field]:
     """Every field that the parser, a condition, a key, an action, a checksum or a calculation names."""
     return used_outside_actions(program) | named_by(action_statements(program))
+
+
+def local_fields(program: Program) -> set[Field]:
+    """The metadata that only actions name, each of which assigns them before it reads them: their own variables.
+
+    p4c makes many: an operand that a statement cannot name itself, such as the index of a register.
+    """
+    actions = [action for pipeline in program.pipelines for action in actions_of(pipeline)]
+    kept = used_outside_actions(program).union(*(read_before_assigned(action) for action in actions))
+    named = named_by(action_statements(program))
+    return {field for field in named - kept if field.bits <= WORD_BITS and is_own_metadata(program, field)}
+
+
+def is_own_metadata(program: Program, field: Field) -> bool:
+    """Whether a field is metadata of the program, and not of the switch."""
+    return program.headers[field.header].metadata and field.header != STANDARD_METADATA
+
+
+def read_before_assigned(action: Action) -> set[Field]:
+    """The fields that an action may read before its first assignment of them; all, where it may jump backwards."""
+    found: set[Field] = set()
+    assigned: set[Field] | None = set()
+    arriving: dict[int, set[Field]] = {}
+    for at, each in enumerate(action.primitives):
+        if at in arriving:
+            assigned = arriving[at] if assigned is None else assigned & arriving[at]
+        if assigned is None:
+            continue
+        targets = {each.arguments[0]} if each.name == "assign" and isinstance(each.arguments[0], Field) else set()
+        read = named_by([replace(each, arguments=each.arguments[len(targets) :])])
+        found |= read - assigned
+        assigned = assigned | targets
+        if each.name in JUMPS:
+            target = each.arguments[JUMPS[each.name]]
+            if not isinstance(target, Constant) or target.value <= at:
+                return named_by(action.primitives)
+            arriving[target.value] = arriving.get(target.value, assigned) & assigned
+            assigned = None if each.name == "_jump" else assigned
+    return found
 
 
 def read_in_egress_actions_only(program: Program, field: Field) -> bool:
@@ -173,10 +221,12 @@ def extracted_headers(program: Program) -> list[str]:
 
 
 IN_PLACE_OPERATIONS = frozenset(("extract", "set", "verify"))
+MOVING = frozenset(("add_header", "remove_header"))
+"""Statements that make headers behind theirs move, if they change its validity."""
 
 
 def headers_stay(program: Program) -> bool:
-    """Whether each extracted header is emitted once, in the order of extraction, and none is added or removed later."""
+    """Whether each extracted header is emitted once, in the order of extraction, unless a statement moves it."""
     order = program.deparser
     if program.stacks or program.unions or program.union_stacks or len(set(order)) < len(order):
         return False
@@ -184,9 +234,10 @@ def headers_stay(program: Program) -> bool:
 
 
 def whole_headers_named(program: Program) -> bool:
-    """Whether a statement, condition or calculation concerns a header as a whole, or the payload."""
+    """Whether a condition, calculation or other statement than `MOVING` concerns a whole header, or the payload."""
     nodes = [node for pipeline in program.pipelines for node in pipeline.nodes.values()]
-    arguments = [argument for statement in action_statements(program) for argument in statement.arguments]
+    statements = [statement for statement in action_statements(program) if statement.name not in MOVING]
+    arguments = [argument for statement in statements for argument in statement.arguments]
     arguments += [node.condition for node in nodes if isinstance(node, Conditional)]
     named = [part for argument in arguments for part in parts_of(argument)]
     named += [part for calculation in program.all_calculations for part in calculation.input]  # type: ignore[misc]

@@ -6,18 +6,21 @@ then touches one run of cache lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from inakit.switch.fast.layout.field_usage import (
     COPYING,
+    MOVING,
     REPORTING,
     action_statements,
     extracted_headers,
     headers_stay,
+    local_fields,
     meter_results,
     parser_statements,
     read_in_egress_actions_only,
@@ -194,7 +197,7 @@ class ProgramLayout:
 
     def timed(self, name: str) -> bool:
         """Whether the program uses this metadata field, which the switch fills from its clock."""
-        return self.program.intrinsic(name) in used_fields(self.program)
+        return self.program.intrinsic(name) in self.named
 
     @cached_property
     def late_clock(self) -> Field | None:
@@ -203,9 +206,35 @@ class ProgramLayout:
         return field if field is not None and read_in_egress_actions_only(self.program, field) else None
 
     @cached_property
+    def in_place(self) -> bool:
+        """Whether fields are changed where they are in the packet, as long as no header has been added or removed."""
+        return headers_stay(self.program)
+
+    @cached_property
     def rebuilt(self) -> bool:
-        """Whether the leaving headers are written anew before the payload; else they stay in the packet."""
-        return not headers_stay(self.program)
+        """Whether the leaving headers may have to be written anew before the payload."""
+        return not self.in_place or self.moving
+
+    @cached_property
+    def moving(self) -> bool:
+        """Whether fields are changed in place unless a statement has added or removed a header."""
+        return self.in_place and uses(self.program, MOVING)
+
+    @cached_property
+    def named(self) -> set[Field]:
+        """Every field that the program names."""
+        return used_fields(self.program)
+
+    @cached_property
+    def local(self) -> set[Field]:
+        """The metadata that are variables of actions."""
+        return local_fields(self.program)
+
+    @property
+    def places(self) -> list[str]:
+        """What the packet's state has of the places of headers."""
+        kept = {("head", "current_length"): self.rebuilt, ("at", "dirty"): self.in_place, ("moved",): self.moving}
+        return [name for names, has in kept.items() if has for name in names]
 
     @cached_property
     def state(self) -> dict[str, MemoryRecord]:
@@ -213,7 +242,7 @@ class ProgramLayout:
 
         These are the used fields; for a header that is written anew when the packet leaves, all fields.
         """
-        used = used_fields(self.program) | set(self.intrinsic.values())
+        used = self.named - self.local | set(self.intrinsic.values())
         records = {}
         for header in self.program.headers.values():
             whole = self.rebuilt and not header.metadata
@@ -361,6 +390,22 @@ class ProgramLayout:
         """The C expression of one element of a register array."""
         array = self.arrays[f"rows_{register.size}"]
         return f"own->{array.symbol}[{index}].{array.record.symbols[register.name]}"
+
+    @cached_property
+    def following(self) -> dict[Field | Register, Field | Register]:
+        """For each field and register, the one behind it in memory, if that is alike but for its name."""
+        parts: list[tuple[MemoryRecord, Mapping[str, Field | Register]]] = [
+            (record, {field.name: field for field in self.used(name)}) for name, record in self.state.items()
+        ]
+        parts += [(record, self.program.registers) for record in self.rows.values()]
+        found = {}
+        for record, members in parts:
+            for pair in pairwise(record.members):
+                if all(each.name in members for each in pair):
+                    one, other = (members[each.name] for each in pair)
+                    if (one.bits, getattr(one, "signed", False)) == (other.bits, getattr(other, "signed", False)):
+                        found[one] = other
+        return found
 
     def counter(self, counter: Counter, index: str) -> str:
         """The C expression of one element of a counter."""

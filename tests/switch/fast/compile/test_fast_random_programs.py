@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from random_copies import COPIES, RandomCopies
 from random_programs import RandomProgram, SettledProgram
+from random_rows import RandomRows
 from same_switches import shown_when_wrong
 from tiers import long_unless
 
@@ -36,8 +37,8 @@ MOST_INSTRUCTIONS = 400_000
 
 
 def random_program(seed: int) -> Program:
-    """The program of this seed; every fourth one is large, every third one copies packets."""
-    made = RandomCopies if seed % 3 == 2 else RandomProgram
+    """The program of this seed; every fourth one is large, every third one copies packets, as many have rows."""
+    made = (RandomProgram, RandomRows, RandomCopies)[seed % 3]
     return program_of(made(seed, size=14 if seed % 4 == 3 else 6).document)
 
 
