@@ -161,9 +161,13 @@ def check_plain(bench: Bench) -> None:
     judge_rounds(own, rounds)
     check_every_slot(own, SLOTS, rounds[0], sent_by_all(own, chain(*rounds)), "three rounds")
     for bits in WIDTHS:
-        own, (first, *rounds) = rounds_of_all(bench, 6, (1 << bits) - 3)
-        if own.left_after(first)[-1]:  # a program may also wait for round 0
-            judge_rounds(own, rounds)
+        own, rounds = rounds_of_all(bench, 6, (1 << bits) - 3)
+        if own.left_after(rounds[0])[-1]:  # a program may also wait for round 0
+            judge_rounds(own, rounds[1:])
+            late = [replace(each, round=2) for each in rounds[0]]
+            judge_copies(own, rounds, {38: late, 40: late}, "a gradient of round 2, which is over,")
+        elif own.left_after(rounds[3])[-1]:
+            raise bench.wrong(f"round {1 << bits} is taken for round 0", "drop")
 
 
 def check_again(bench: Bench) -> None:

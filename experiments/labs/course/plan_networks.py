@@ -128,11 +128,12 @@ def for_rates(random: Random) -> list[Problem]:
 
 
 def for_sums(random: Random) -> list[Problem]:
-    """Networks in which every switch sums, in one pipeline."""
+    """Networks in which every switch sums, in one pipeline; in the last one with workers under the server's ToR."""
     return [
         one_job(random, leaves_and_spines(random), 8),
         one_job(random, leaves_and_spines(random, 5, 3), 11),
         one_job(random, three_tiers(random), 10),
+        beside_the_server(random, leaves_and_spines(random), 3),
     ]
 
 

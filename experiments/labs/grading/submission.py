@@ -5,10 +5,13 @@ Only regular files that the lab asks for are read, each up to a size; whatever e
 
 from __future__ import annotations
 
+import errno
 import io
+import lzma
 import os
 import re
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +27,13 @@ from inakit.topo.errors import InputError
 
 MOST_BYTES = 4 << 20
 MOST_MEMBERS = 1000
+MOST_FOLDERS = 20
+MOST_TOGETHER = 4 * MOST_BYTES
+UNPACKING = (
+    zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, struct.error, NotImplementedError,
+    RuntimeError, EOFError, OSError, ValueError, IndexError, OverflowError,
+)  # fmt: skip
+"""What `zipfile` raises for a damaged zip."""
 EXPORTED = re.compile(r"(_\d+)?_assignsubmission_(file|onlinetext)(_.*)?$")
 """What Moodle adds to a student's name in the zip of all submissions."""
 SUFFIXES = (".p4", ".json", ".py", ".csv", ".yml", ".md")
@@ -80,9 +90,13 @@ def read_submission(path: Path, student: str = "", expected: Sequence[str] = ())
     if path.is_symlink() or not path.exists():
         raise InputError(f"{path}: no such file or folder; expected a submission")
     with files_in(path, expected) as files:
-        texts = {}
+        texts, most = {}, MOST_TOGETHER
         for name in sorted(filter(partial(is_wanted, expected=expected), files)):
-            texts[printable(name)] = as_text(name, files[name]())
+            data = files[name]()
+            most -= len(data)
+            if most < 0:
+                raise InputError(f"all files have more than {MOST_TOGETHER} bytes, which is the most that is read")
+            texts[printable(name)] = as_text(name, data)
     there = ", ".join(map(printable, sorted(files)[:8])) or "no files"
     if not any(text.strip() for text in texts.values()):
         empty = "its files are empty" if texts else f"it has {there}"
@@ -105,18 +119,20 @@ def compiled_name(name: str) -> str:
 
 
 @contextmanager
-def files_in(path: Path, expected: Sequence[str]) -> Iterator[Mapping[str, Callable[[], bytes]]]:
+def files_in(path: Path, expected: Sequence[str], outer: int = 0) -> Iterator[Mapping[str, Callable[[], bytes]]]:
     """The files of a submission by name, each with the function that reads it.
 
-    Where no expected file is, those of the only folder or the only zip inside are taken.
+    Where no expected file is, those of the only folder or the only zip inside are taken; `outer` folders are around it.
     """
+    if outer > MOST_FOLDERS:
+        raise InputError(f"more than {MOST_FOLDERS} folders, each in another one, are around the files")
     if path.is_dir():
         # Hidden files, and what macOS packs beside every file, belong to nobody.
         inside = [each for each in path.iterdir() if not each.name.startswith((".", "__MACOSX"))]
         found = {each.name: partial(read_bytes, each) for each in inside if each.is_symlink() or not each.is_dir()}
         deeper = [each for each in inside if not each.is_symlink() and (each.is_dir() or each.suffix == ".zip")]
         if len(deeper) == 1 and not any(is_wanted(name, expected) for name in found):
-            with files_in(deeper[0], expected) as files:
+            with files_in(deeper[0], expected, outer + 1) as files:
                 yield files
         else:
             yield found
@@ -152,7 +168,7 @@ def zipped(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[zipfile.ZipFile
     try:
         with zipfile.ZipFile(io.BytesIO(read_bytes(path, most_bytes))) as archive:
             yield archive
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+    except UNPACKING as error:
         raise InputError(f"{printable(path.name)} cannot be unpacked: {printable(str(error))}") from None
 
 
@@ -168,7 +184,9 @@ def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise InputError(f"{name} cannot be read, and symbolic links are not followed: {error.strerror}") from None
+        linked = error.errno == errno.ELOOP
+        why = "is a symbolic link, which is not followed" if linked else f"cannot be read: {error.strerror}"
+        raise InputError(f"{name} {why}") from None
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise InputError(f"{name} is no regular file")

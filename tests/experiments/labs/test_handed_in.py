@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -104,6 +105,41 @@ def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
         archive.writestr("planner.py", bytes(5 << 20))
     with pytest.raises(InputError, match="more than"):
         read_submission(tmp_path / "ann.zip", expected=("planner.py",))
+
+
+def test_damaged_zips_are_told_whatever_is_damaged(tmp_path: Path) -> None:
+    random, whole = Random(41), []
+    for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with zipfile.ZipFile(tmp_path / "ann.zip", "w", method) as archive:
+            archive.writestr("planner.py", PLANNER)
+        whole.append((tmp_path / "ann.zip").read_bytes())
+    told = 0
+    for _ in range(600):
+        content = bytearray(random.choice(whole))
+        content[random.randrange(len(content))] = random.choice((0, 255, random.randrange(256)))
+        (tmp_path / "ann.zip").write_bytes(content)
+        try:
+            assert read_submission(tmp_path / "ann.zip", expected=["planner.py"]).text("planner.py") == PLANNER
+        except InputError:
+            told += 1
+    assert told > 100
+
+
+def test_folders_in_folders_without_end_are_told(tmp_path: Path) -> None:
+    folder = tmp_path / "ann"
+    inmost = folder.joinpath(*["d"] * 100)
+    inmost.mkdir(parents=True)
+    (inmost / "planner.py").write_text(PLANNER)
+    with pytest.raises(InputError, match="more than 20 folders"):
+        read_submission(folder, expected=["planner.py"])
+
+
+def test_many_large_files_are_not_all_read(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "ann.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(5):
+            archive.writestr(f"{number}.p4", b" " * (4 << 20))
+    with pytest.raises(InputError, match="all files have more than 16777216 bytes"):
+        read_submission(tmp_path / "ann.zip", expected=["sum.p4"])
 
 
 def test_a_lab_named_by_its_name_alone_finds_its_task(tmp_path: Path) -> None:
