@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
+import os
 import re
+import shutil
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from inakit.experiments.labs.grading import grade as grading
 from inakit.experiments.labs.grading import p4c, submission
@@ -47,6 +52,30 @@ def test_results_say_when_they_are_seen_and_which_line_states_the_task(tmp_path:
     readme = (COURSE / "6-plan" / "README.md").read_text().splitlines()
     for test, item in zip(json.loads(as_classroom(found))["tests"], LABS["6-plan"].items, strict=True):
         assert item.step in readme[test["line_no"] - 1]
+
+
+def test_the_workflow_for_github_has_the_names_that_classroom_reads_and_hands_its_reporter_the_result(
+    tmp_path: Path,
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "teaching.md").read_text()
+    (text,) = (each for each in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "autograding" in each)
+    workflow = yaml.safe_load(text)
+    assert workflow["name"] == "Autograding Tests"
+    assert list(workflow["jobs"]) == ["run-autograding-tests"]
+    *_, lab, reporter = workflow["jobs"]["run-autograding-tests"]["steps"]
+    assert reporter["with"] == {"runners": lab["id"]}
+    assert reporter["env"] == {f"{lab['id'].upper()}_RESULTS": f"${{{{ steps.{lab['id']}.outputs.result }}}}"}
+    shutil.copy(COURSE / "2-sum" / "sum.p4", tmp_path)
+    outputs = tmp_path / "outputs"
+    run = lab["run"].replace("inakit ", f"{sys.executable} -m inakit ")
+    given = {**os.environ, "GITHUB_OUTPUT": str(outputs)}
+    subprocess.run(["bash", "-e", "-c", run], cwd=tmp_path, env=given, check=True)
+    name, _, value = outputs.read_text().partition("=")
+    result = json.loads(base64.b64decode(value))
+    assert name == "result"
+    assert result["status"] == "fail"
+    assert result["max_score"] == 100
+    assert [test["status"] for test in result["tests"]] == ["fail"] * len(LABS["2-sum"].items)
 
 
 def test_copies_of_a_solution_are_found_and_the_skeleton_does_not_count(tmp_path: Path) -> None:
