@@ -42,12 +42,16 @@ class Compiler:
     native: bool = False
 
     def as_environment_says(self) -> Compiler:
-        """Return the compiler with `CC` and `CFLAGS` applied; `CFLAGS` override the kit's own options."""
+        """Return the compiler with `CC` and `CFLAGS` applied; `CFLAGS` override the kit's own options.
+
+        Those of x86-64 are for this very processor: without it, compilers use the vector instructions of 2003.
+        """
         if not self.native:
             return self
         program, options = os.environ.get("CC"), shlex.split(os.environ.get("CFLAGS", ""))
         programs = (program,) if program else self.programs
-        return replace(self, programs=programs, options=(*self.options, *options))
+        own = (NATIVE,) if instructions() else ()
+        return replace(self, programs=programs, options=(*self.options, *own, *options))
 
     @property
     def include_options(self) -> list[str]:
@@ -60,10 +64,27 @@ class Compiler:
         return [part for folder in folders for part in ("-I", str(folder))]
 
 
+NATIVE = "-march=native"
+
+
+@cache
+def instructions() -> str:
+    """The instructions that this processor has, of x86-64, in one line; "" of another one, or where it is not known."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line for line in lines if line.startswith("flags") and " lm " in f"{line} "), "")
+
+
 REPAIR = "install it anew (apt install clang gcc), or another one, at the head of PATH"
 LIBRARY = Compiler(
-    ".so", ("cc", "gcc", "clang"), ("-O2", "-g0", "-w", "-shared", "-fPIC", "-fno-strict-aliasing"), native=True
+    ".so",
+    ("cc", "gcc", "clang"),
+    ("-O2", "-g0", "-w", "-shared", "-fPIC", "-fno-strict-aliasing", "-ffp-contract=off"),
+    native=True,
 )
+"""Numbers are rounded after each operation, so that they are the same on all processors."""
 
 
 def build(source: str, compiler: Compiler) -> Path:
@@ -98,10 +119,11 @@ def check_compiler(compiler: Compiler) -> None:
 
 
 def fingerprint(source: str, compiler: Compiler) -> str:
-    """A hash of the source, of its headers, and of the compiler's programs and options."""
+    """A hash of the source, of its headers, of the compiler's programs and options, and of what `NATIVE` means here."""
     headers = sorted(compiler.headers.glob("*.h")) if compiler.headers else []
     texts = [source, *(header.read_text() for header in headers)]
     parts = [*texts, compiler.suffix, *compiler.programs, *compiler.options]
+    parts += [instructions()] if NATIVE in compiler.options else []
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 

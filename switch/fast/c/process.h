@@ -227,7 +227,7 @@ static void write_record(void *context, u32 port, const u8 *bytes, u32 length) {
  * Leaving packets are written to `out`; returns the number of bytes used, or -1 if `room` was too small.
  * `take_packet`: process one packet at a time in picoseconds, and pass leaving packets to `to`. */
 #define ENTRY(parsed_bytes) \
-    s64 process(const struct switch_state *self, s64 now_ns, u32 count, const u32 *ports, const u32 *lengths, \
+    HOT s64 process(const struct switch_state *self, s64 now_ns, u32 count, const u32 *ports, const u32 *lengths, \
                 u8 *bytes, u8 *out, u32 room) { \
         struct record record = {out, 0, room, 0}; \
         own = self->memory, tables = self->tables, given_ns = now_ns, emit = write_record, emit_context = &record; \
@@ -237,7 +237,7 @@ static void write_record(void *context, u32 port, const u8 *bytes, u32 length) {
         } \
         return record.lost ? -1 : record.used; \
     } \
-    void take_packet(const struct switch_state *self, s64 now_ps, u32 port, u8 *bytes, u32 length, emit_fn *to, \
+    HOT void take_packet(const struct switch_state *self, s64 now_ps, u32 port, u8 *bytes, u32 length, emit_fn *to, \
                      void *context) { \
         struct packet packet = {bytes, bytes + length}; \
         own = self->memory, tables = self->tables, given_ns = now_ps / 1000, emit = to, emit_context = context; \

@@ -17,7 +17,8 @@ typedef __int128 s128 __attribute__((aligned(8)));
 #ifdef __bpf__
 #define FUNCTION __attribute__((noinline)) /* verified once, not at each call */
 #else
-#define FUNCTION static __attribute__((noinline))
+#define HOT __attribute__((hot)) /* else gcc takes what is behind many tests for rare, and makes it short, not quick */
+#define FUNCTION static HOT __attribute__((noinline))
 #endif
 
 /* Clang omits the test of an index whose range it knows, or computes an address before the test; the kernel's verifier
@@ -135,16 +136,12 @@ static INLINE void store_6(u8 *at, u64 value) { store_4(at, value >> 16), store_
 static INLINE void store_7(u8 *at, u64 value) { store_4(at, value >> 24), store_3(at + 4, value); }
 
 /* Words of 32 bits in a row. */
-#ifdef __bpf__
 static INLINE void load_words(u32 *to, const u8 *from, u32 count) {
     EACH(nth, count) to[nth] = load_4(from + 4 * nth);
 }
 static INLINE void store_words(u8 *to, const u32 *from, u32 count) {
     EACH(nth, count) store_4(to + 4 * nth, from[nth]);
 }
-#else
-#include "words.h"
-#endif
 
 /* ---- multicast groups ---- */
 
