@@ -203,6 +203,13 @@ def check_forgeries(bench: Bench, slots: int, more: Mapping[str, Forgery] = {}) 
     forged = [forge(job, bench.random.choice(drawn_round(bench, slot=slot))) for forge in every.values()]
     script = [*(each for each in forged if each[0].slot == slot), *sent_by_all(job, gradients)]
     check_every_slot(job, slots, gradients, script, "a packet that is not admitted, or a gradient after it")
+    job = Job(bench, 1)
+    for number in (slots, slots + slot, 256 * slots + slot):
+        if job.send(drawn_round(bench, (0,), slot=number)[0]):
+            cause = (
+                f"in a job of one worker, a gradient for slot {number} is not dropped, where {slots - 1} is the last"
+            )
+            raise bench.wrong(cause, "drop")
 
 
 # -- labs 2 and 3: many slots at once

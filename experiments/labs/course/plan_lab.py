@@ -141,7 +141,7 @@ def check_near(bench: Bench) -> None:
 def check_same(bench: Bench) -> None:
     """The planner returns the same plan for the same network, whatever the order of Python's sets."""
     planner, problem = planner_of(bench), plan_networks.for_nearness(bench.random)[-1]
-    try_rule(planner, [problem])
+    try_rule(planner, [problem], plan_rules.check_links)
     first = planner.answer(problem)
     for seed in range(1, HASH_SEEDS):
         planner.close()
@@ -187,7 +187,10 @@ check_paths = partial(check_rules, plan_networks.for_paths, (plan_rules.check_cl
 check_rates = partial(check_rules, plan_networks.for_rates, (plan_rules.check_links, plan_rules.check_rates))
 check_sums = partial(check_rules, plan_networks.for_sums, (plan_rules.check_links, plan_rules.check_sums))
 check_where = partial(
-    check_sums_by_rules, plan_networks.for_where, (plan_rules.check_where,), plan_rules.check_some_sum
+    check_sums_by_rules,
+    plan_networks.for_where,
+    (plan_rules.check_links, plan_rules.check_where),
+    plan_rules.check_some_sum,
 )
 check_pipelines = partial(
     check_sums_by_rules,
@@ -196,7 +199,10 @@ check_pipelines = partial(
     plan_rules.check_other_pipelines,
 )
 check_slots = partial(
-    check_sums_by_rules, plan_networks.for_slots, (plan_rules.check_slots,), plan_rules.check_some_sum
+    check_sums_by_rules,
+    plan_networks.for_slots,
+    (plan_rules.check_links, plan_rules.check_slots),
+    plan_rules.check_some_sum,
 )
 
 LAB = Lab(
