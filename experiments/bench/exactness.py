@@ -38,29 +38,36 @@ from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.traffic.closed_loop import ReliableOptions
 from inakit.traffic.endpoints.gradient import RandomGradients
 from inakit.traffic.endpoints.options import WorkerOptions
+from inakit.traffic.faults.attacks import Attack
 from inakit.traffic.wire.packet_format import FRAGMENT
 from inakit.traffic.wire.packet_format import Event as SlotEvent
 
-FANOUT, SERVER = 2, "ps"
+FANOUT, SERVER, OUTSIDER = 2, "ps", "x1"
 CAPACITY = 10
 """The capacity of every link, as a multiple of a worker's sending rate."""
 UP, FIRST_CHILD = 1, 2
 """The port of every switch towards the PS, and its first port towards the workers."""
 PIPELINES = ((UP,), tuple(range(FIRST_CHILD, FIRST_CHILD + FANOUT)))
+WITH_OUTSIDER = ((UP,), tuple(range(FIRST_CHILD, FIRST_CHILD + FANOUT + 1)))
 SUMS = 1
 """The pipelines of every switch, and the aggregating one: not the first, so that a confusion of the two shows."""
 
 
-def fabric_of(levels: int, slots: int, capacity_bps: float) -> Fabric:
-    """`levels` tiers of switches: s1 and the PS on top, FANOUT switches below each, FANOUT workers at the last."""
+def fabric_of(levels: int, slots: int, capacity_bps: float, outsider: bool = False) -> Fabric:
+    """`levels` tiers of switches: s1 and the PS on top, FANOUT switches below each, FANOUT workers at the last.
+
+    With `outsider`, a host without a job is at the last switch as well.
+    """
     names = switch_names(levels)
+    last, more = names[-1][-1], (OUTSIDER,) if outsider else ()
     switches = tuple(
-        Switch(name, levels - level, PIPELINES, aggregator_slots=slots)
+        Switch(name, levels - level, WITH_OUTSIDER if outsider and name == last else PIPELINES, aggregator_slots=slots)
         for level, tier in enumerate(names)
         for name in tier
     )
-    hosts = (Host(SERVER), *(Host(name) for name in worker_names(levels)))
+    hosts = (Host(SERVER), *(Host(name) for name in (*worker_names(levels), *more)))
     links = [Link(SERVER, "s1", 0, UP, capacity_bps, capacity_bps)]
+    links += [Link(name, last, 0, FIRST_CHILD + FANOUT, capacity_bps, capacity_bps) for name in more]
     for upper, lower in zip(names, [*names[1:], worker_names(levels)], strict=True):
         for number, name in enumerate(lower):
             up = 0 if name.startswith("w") else UP
@@ -101,13 +108,13 @@ def tree_of(levels: int, number: int, priority: int) -> AggregationTree:
 
 
 def case(
-    policy: str, levels: int, *, fragments: int, slots: int, rate_bps: float, trees: int = 2
+    policy: str, levels: int, *, fragments: int, slots: int, rate_bps: float, trees: int = 2, outsider: bool = False
 ) -> tuple[Problem, Plan]:
     """Return a job whose `fragments` fragments are shared by `trees` trees of different priorities, and its plan.
 
     Every link can carry the traffic of all workers at `rate_bps` each, even without aggregation.
     """
-    fabric = fabric_of(levels, slots, capacity_bps=CAPACITY * rate_bps)
+    fabric = fabric_of(levels, slots, CAPACITY * rate_bps, outsider)
     job = Job(1, tuple(worker_names(levels)), (SERVER,), fragments * 4 * FRAGMENT.values)
     planned = tuple(
         PlannedTree(1, 1 / trees, rate_bps / trees, tree_of(levels, number, number)) for number in range(1, trees + 1)
@@ -150,18 +157,23 @@ def server_restarted(_: Fabric, sending_s: float) -> tuple[Event, ...]:
 
 @dataclass(frozen=True)
 class Condition:
-    """The faults of a run: `links`, for each direction of every link; `events`, a function that returns events."""
+    """The faults of a run: `links`, for each direction of every link; `events`, a function that returns events.
+
+    `attacks`: what `OUTSIDER` sends, as many bits per second as a worker.
+    """
 
     links: LinkFaults = NO_FAULTS
     events: Events = lambda _fabric, _sending_s: ()
+    attacks: tuple[str, ...] = ()
 
-    def faults(self, fabric: Fabric, sending_s: float) -> FaultPlan:
+    def faults(self, fabric: Fabric, sending_s: float, rate_bps: float) -> FaultPlan:
         """Return the fault plan of a fabric. Links to hosts do not reorder packets; only switches do."""
         to_hosts = replace(self.links, reorder=0.0)
         links = {
             (node, peer): to_hosts if peer in fabric.host_names else self.links for node, peer in fabric.capacities_bps
         }
-        return FaultPlan(links=links, events=self.events(fabric, sending_s))
+        hostile = (Attack(OUTSIDER, 1, self.attacks, rate_bps),) if self.attacks else ()
+        return FaultPlan(links=links, events=self.events(fabric, sending_s), hostile=hostile)
 
 
 CONDITIONS = {
@@ -174,6 +186,7 @@ CONDITIONS = {
     "switches wiped": Condition(LinkFaults(drop=0.01), switches_wiped),
     "worker paused": Condition(events=worker_paused),
     "PS restarted": Condition(LinkFaults(drop=0.01), server_restarted),
+    "forged questions": Condition(LinkFaults(drop=0.01), attacks=("ask", "spoof", "forge")),
     "all at once": Condition(LinkFaults(drop=0.05, duplicate=0.05, reorder=0.05), server_restarted),
 }
 HEAVY = {"10 % loss": 10, "30 % loss": 50, "all at once": 5}
@@ -295,10 +308,12 @@ def attempt(cell: Cell, fragments: int | None = None, program: DataPlaneProgram 
     """
     scale = SCALES.get(cell.switch, SLOW)
     count = max(2, math.ceil((fragments or scale.fragments) * weight(cell)))
-    problem, plan = case(cell.policy, cell.levels, fragments=count, slots=scale.slots, rate_bps=scale.rate_bps)
+    condition, size = CONDITIONS[cell.condition], {"fragments": count, "slots": scale.slots}
+    outsider = bool(condition.attacks)
+    problem, plan = case(cell.policy, cell.levels, **size, rate_bps=scale.rate_bps, outsider=outsider)
     check_memory(problem)
     sending_s = 8 * FRAGMENT.wire_bytes * count / scale.rate_bps
-    faults = CONDITIONS[cell.condition].faults(problem.fabric, sending_s)
+    faults = condition.faults(problem.fabric, sending_s, scale.rate_bps)
     run = Run(Prepared(problem, plan), gradients=GRADIENTS, options=scale.options, interferences=faults.interferences)
     try:
         outcome = run_plan(run, WORLDS[cell.switch](program=program))

@@ -128,7 +128,7 @@ def test_unknown_switches_are_refused() -> None:
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_conditions_are_possible_and_within_the_run(name: str) -> None:
     problem, _ = case("goat", 2, fragments=8, slots=8, rate_bps=2e6)
-    faults = CONDITIONS[name].faults(problem.fabric, 10.0)
+    faults = CONDITIONS[name].faults(problem.fabric, 10.0, 2e6)
     assert set(faults.links) == set(problem.fabric.capacities_bps)
     assert not any(found.reorder for (_, peer), found in faults.links.items() if peer in problem.fabric.host_names)
     assert all(0 < (event.at.seconds or 0) < 10 for event in faults.events)

@@ -15,7 +15,13 @@ from inakit.topo.errors import InputError
 pytestmark = pytest.mark.compiler
 
 FRAGMENTS = 60
-HAPPENED = {"duplicates": "doubled", "reordering": "overtaken", "worker paused": "unheard", "no loss": "added"}
+HAPPENED = {
+    "duplicates": "doubled",
+    "reordering": "overtaken",
+    "worker paused": "unheard",
+    "forged questions": "rejected",
+    "no loss": "added",
+}
 """The event by which a condition shows; that of the others is "lost"."""
 
 

@@ -100,9 +100,9 @@ def with_heads(heads: Frames) -> Frames:
 
 
 def on_wire(frame: Frames) -> bytes:
-    """A frame's bytes; a notice has no values."""
-    is_notice = frame["ina"]["kind"][0] == Kind.NOTICE
-    return frame.tobytes()[: BARE_FRAME.itemsize if is_notice else None]
+    """A frame's bytes; notices and questions have no values."""
+    is_bare = frame["ina"]["kind"][0] in (Kind.NOTICE, Kind.QUESTION)
+    return frame.tobytes()[: BARE_FRAME.itemsize if is_bare else None]
 
 
 def replay(known: Knowledge) -> bytes:
@@ -118,6 +118,14 @@ def spoof(known: Knowledge) -> bytes:
     frame["ina"]["bitmap"] = random.getrandbits(random.choice((2, 64)))
     frame["ina"]["priority"] = random.randrange(256)
     known.any_values(frame)
+    return on_wire(frame)
+
+
+def ask(known: Knowledge) -> bytes:
+    """A question about a fragment of the job, under the label of a worker or an aggregator."""
+    frame = known.one(known.gradients)
+    frame["ina"]["kind"], frame["ina"]["label"] = Kind.QUESTION, known.random.choice(known.labels)
+    known.any_address(frame, "dst")
     return on_wire(frame)
 
 
@@ -159,12 +167,13 @@ def malform(known: Knowledge) -> bytes:
 
 
 def abuse(known: Knowledge) -> bytes:
-    """A fragment beyond the last of the host's own job, under its own label, so that switches admit it at its port.
+    """A fragment beyond the last of the host's own job, or a question about it, which switches admit at its port.
 
     It can occupy slots, have the highest priority, claim to be a partial sum, go anywhere and be too long.
     """
     frame, random = known.one(known.own), known.random
     ina = frame["ina"]
+    ina["kind"] = random.choice((Kind.GRADIENT, Kind.GRADIENT, Kind.QUESTION))
     ina["seq"] = known.last_seq + random.randrange(1 << 20)
     ina["slot"] = random.choice((ina["slot"][0], random.randrange(512), random.getrandbits(32)))
     ina["flags"] = random.choice((0, 0, 0, Flag.DIRECT, Flag.OVERFLOW, Flag.PARTIAL, random.randrange(256)))
@@ -178,6 +187,7 @@ def abuse(known: Knowledge) -> bytes:
 ATTACKS: Mapping[str, Callable[[Knowledge], bytes]] = {
     "replay": replay,
     "spoof": spoof,
+    "ask": ask,
     "forge": forge,
     "flood": flood,
     "disguise": disguise,
