@@ -113,8 +113,8 @@ def ways_to_p4c(name: str = "", machine: str = "") -> list[Way]:
     of = "" if machine in ("x86_64", "amd64") else "--platform linux/amd64 "
     pull = f"podman pull {of}docker.io/{IMAGE}", f"podman tag docker.io/{IMAGE} {IMAGE}"
     ways = [
-        Way(f"with Docker: docker pull {of}{IMAGE}", "Docker's image", (f"docker pull {of}{IMAGE}",)),
-        Way(f"with podman: {pull[0]}", "podman's image", pull),
+        Way(f"where Docker runs: docker pull {of}{IMAGE}", "Docker's image", (f"docker pull {of}{IMAGE}",)),
+        Way(f"where podman runs: {pull[0]}", "podman's image", pull),
         Way("in the kit's folder: vagrant up", "the kit's virtual machine, in the kit's folder", ("vagrant up",)),
     ]
     if (folder := PACKAGES.get(name)) is not None and not of:

@@ -137,7 +137,8 @@ MOST_DEPTH, MOST_DIGITS = 50, 40
 class PlainLoader(yaml.SafeLoader):
     """A loader of plain YAML: lists, mappings, texts, numbers of a usual length, truth values and null.
 
-    It takes no tags, no aliases, which can expand a short file enormously, and no repeated keys; a date is a text.
+    It takes no tags, no aliases, which can expand a short file enormously, no repeated keys, and no numbers with `_`,
+    or with `:`, which count minutes in YAML; a date is a text.
     """
 
     yaml_implicit_resolvers = {  # noqa: RUF012, PyYAML's own name
@@ -160,13 +161,14 @@ class PlainLoader(yaml.SafeLoader):
         self.depth -= 1
         if isinstance(node, yaml.MappingNode):
             refuse_repeated_keys(node)
-        if (
-            isinstance(node, yaml.ScalarNode)
-            and node.tag.endswith((":int", ":float"))
-            and len(node.value) > MOST_DIGITS
-        ):
-            problem = f"a number of {len(node.value)} digits: at most {MOST_DIGITS} are read"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        if isinstance(node, yaml.ScalarNode) and node.tag.endswith((":int", ":float")):
+            problem = ""
+            if len(node.value) > MOST_DIGITS:
+                problem = f"a number of {len(node.value)} digits: at most {MOST_DIGITS} are read"
+            elif "_" in node.value or ":" in node.value:
+                problem = f"number '{node.value}': write it without '_' and ':', and a text in quotes"
+            if problem:
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         return node
 
 
@@ -222,12 +224,14 @@ def validate(file: ParsedFile, kind: type[Model], remedy: str = "") -> Model:
 
     `remedy` is added to messages about missing keys that have no description.
     """
-    adapter = TypeAdapter(kind)
+    adapter, document = TypeAdapter(kind), file.document
+    if isinstance(document, dict) and isinstance(version := document.get("version"), bool | float):
+        document = document | {"version": str(version)}  # pydantic takes True and 1.0 for 1
     try:
         if issubclass(kind, Record):
-            return adapter.validate_python(file.document)
+            return adapter.validate_python(document)
         # JSON mode accepts a list for a tuple but converts no other type.
-        return adapter.validate_json(json.dumps(file.document, default=str), strict=True, extra="forbid")
+        return adapter.validate_json(json.dumps(document, default=str), strict=True, extra="forbid")
     except ValidationError as error:
         mistakes = error.errors(include_url=False)
         unknown = [each for each in mistakes if each["type"] in UNKNOWN]  # a misspelt key makes the right one missing

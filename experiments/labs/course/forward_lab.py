@@ -16,7 +16,8 @@ from inakit.switch.entries import Lpm, SwitchEntries, TableEntry
 from inakit.switch.interpret.interpreted_switch import Packets
 
 COUNTER = "sent"
-MOST_PORT = 192
+PORTS, HIGH_PORTS = range(1, 256), range(256, 440)
+"""The ports of routes: the first route of each draw has one of more than 8 bits."""
 PAYLOADS = (0, 1, 600, 1400)
 """Sizes in bytes: of the shortest and the longest packets."""
 HEAD = ETHERNET.size + IPV4.size
@@ -50,7 +51,7 @@ def routes_of(bench: Bench, prefixes: tuple[int, ...] = (8, 16, 24, 32), first_b
     """Start the program with nested prefixes, which begin so; return their routes, the longest prefix last."""
     random = bench.random
     value = random.getrandbits(31) | first_bit << 31
-    ports = random.sample(range(1, MOST_PORT), len(prefixes))
+    ports = [random.choice(HIGH_PORTS), *random.sample(PORTS, len(prefixes) - 1)]
     routes = [
         Route(value >> 32 - prefix << 32 - prefix, prefix, random.getrandbits(48), port)
         for prefix, port in zip(prefixes, ports, strict=True)
@@ -122,6 +123,10 @@ def check_parse(bench: Bench) -> None:
         other = packet_to(bench, route.value, source=route.value, size=size)
         if not bench.send(route.port + 64, other):
             raise bench.wrong(f"a packet with {size} bytes behind its header is dropped", routed(other, route), "drop")
+    for protocol in range(256):
+        other = with_checksum(packet[: TTL_AT + 1] + bytes([protocol]) + packet[TTL_AT + 2 :])
+        if not bench.send(route.port + 64, other):
+            raise bench.wrong(f"a packet of protocol {protocol} is dropped", routed(other, route), "drop")
     others = {"IPv6": 0x86DD, "ARP": 0x0806, "an unknown type": bench.random.randrange(0x9000, 0xFFFF)}
     for kind, number in others.items():
         other = packet[:12] + number.to_bytes(2, "big") + packet[14:]
@@ -193,9 +198,10 @@ def check_expired(bench: Bench) -> None:
 
 def check_checksum(bench: Bench) -> None:
     """The checksum of the packet that leaves is correct, also where counting it up by the change has a carry."""
-    for route in routes_of(bench):
+    for number, route in enumerate(routes_of(bench)):
         change = with_carry if route.prefix == 8 else partial(with_random_fields, bench)
-        packet, _, left = through(bench, route, change=change)
+        ttl = bench.random.randrange(4, 128) + 128 * (number % 2)
+        packet, _, left = through(bench, route, ttl, change)
         if checksum(left[ETHERNET.size : HEAD]):
             has, came, right = (
                 each[CHECKSUM_AT : CHECKSUM_AT + 2].hex() for each in (left, packet, with_checksum(left))

@@ -18,6 +18,8 @@ from inakit.experiments.labs.course.tree_network import (
     ADMITTED,
     CHILD_OF,
     DOWN,
+    HOSTS,
+    MOST_HOSTS,
     PIPELINE_OF,
     TABLES,
     UP,
@@ -219,10 +221,10 @@ def model_network(student: EntriesOf, drawn: DrawnPlan, *tables: str) -> TreeNet
 
 
 def check_table(table: str, bench: Bench) -> None:
-    """All jobs of two random plans get their sums with the student's entries in a table."""
+    """All jobs of two random plans, with few and many hosts, get their sums with the student's entries in a table."""
     student = bench.once(StudentEntries.of_bench)
-    for _ in range(2):
-        run_jobs(model_network(student, drawn_plan(bench.random), table), bench.random)
+    for hosts_per_leaf in (HOSTS, MOST_HOSTS):
+        run_jobs(model_network(student, drawn_plan(bench.random, hosts_per_leaf), table), bench.random)
 
 
 def check_children(bench: Bench) -> None:

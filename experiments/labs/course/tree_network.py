@@ -73,8 +73,8 @@ def entry(table: str, key: tuple[int, ...], params: tuple[int, ...] = ()) -> Tab
     return TableEntry(table, key, TABLES[table].action, params)
 
 
-CORE, SPINES, LEAVES, HOSTS = "core1", 2, 4, 4
-"""A core, spines below it, leaves below these, and hosts at each leaf."""
+CORE, SPINES, LEAVES, HOSTS, MOST_HOSTS = "core1", 2, 4, 4, 14
+"""A core, spines below it, leaves below these, and hosts at each leaf, if not `MOST_HOSTS`."""
 RATE_BPS = 100e6
 HIGHEST_PORT = 63
 
@@ -133,11 +133,11 @@ def plain(part: Aggregator | Branch, names: Sequence[str]) -> dict[str, Any]:
 # -- the fabric and the trees
 
 
-def drawn_fabric(random: Random) -> Fabric:
+def drawn_fabric(random: Random, hosts_per_leaf: int) -> Fabric:
     """A core, spines, leaves and hosts with random ports. The ports of a switch's children are in both pipelines."""
     above = {f"leaf{n + 1}": f"spine{n * SPINES // LEAVES + 1}" for n in range(LEAVES)}
     above |= {f"spine{n + 1}": CORE for n in range(SPINES)}
-    above |= {f"h{n + 1}": f"leaf{n // HOSTS + 1}" for n in range(LEAVES * HOSTS)}
+    above |= {f"h{n + 1}": f"leaf{n // hosts_per_leaf + 1}" for n in range(LEAVES * hosts_per_leaf)}
     names = [CORE, *(f"spine{n + 1}" for n in range(SPINES)), *(f"leaf{n + 1}" for n in range(LEAVES))]
     ports = {
         name: random.sample(range(1, HIGHEST_PORT), 1 + sum(name == up for up in above.values())) for name in names
@@ -154,7 +154,7 @@ def drawn_fabric(random: Random) -> Fabric:
         return tuple(sorted(one)), tuple(sorted(other))
 
     switches = tuple(Switch(name, tier_of(name), pipelines(name)) for name in names)
-    hosts = tuple(Host(f"h{n + 1}") for n in range(LEAVES * HOSTS))
+    hosts = tuple(Host(f"h{n + 1}") for n in range(LEAVES * hosts_per_leaf))
     return Fabric("drawn", hosts, switches, tuple(links))
 
 
@@ -224,19 +224,23 @@ class TreeBuilder:
         return label
 
 
-def drawn_plan(random: Random) -> DrawnPlan:
-    """Three jobs: two across the whole fabric, with the core as root, and one with a leaf as root."""
-    fabric = drawn_fabric(random)
+def drawn_plan(random: Random, hosts_per_leaf: int = HOSTS) -> DrawnPlan:
+    """Three jobs: two across the whole fabric, with the core as root, and one with a leaf as root.
+
+    The last one has half of the leaf's hosts: with `MOST_HOSTS` 7, so that one bit more still fits.
+    """
+    fabric = drawn_fabric(random, hosts_per_leaf)
     used: dict[tuple[str, int], int] = {}
 
     def tree(root: str, hosts: Sequence[str], slots: int) -> AggregationTree:
         return TreeBuilder(fabric, random, used, root, slots).tree(hosts)
 
     all_hosts = [host.name for host in fabric.hosts]
-    over_all = [*random.sample(all_hosts[: 2 * HOSTS], 5), *random.sample(all_hosts[2 * HOSTS :], 3)]
+    left, right = all_hosts[: 2 * hosts_per_leaf], all_hosts[2 * hosts_per_leaf :]
+    over_all = [*random.sample(left, 5), *random.sample(right, 3)]
     numbers = random.sample(range(1, 200), 3)
     trees = {numbers[0]: tree(CORE, over_all, 2)}
-    other = [*random.sample(all_hosts[:HOSTS], 2), *random.sample(all_hosts[2 * HOSTS :], 4)]
+    other = [*random.sample(left[:hosts_per_leaf], 2), *random.sample(right, 4)]
     trees[numbers[1]] = tree(CORE, other, 3)
     leaf = random.choice([switch for switch in fabric.switches if switch.name.startswith("leaf")])
     near = [host for host in all_hosts if fabric.port_numbers.get((leaf.name, host), -1) in leaf.pipelines[0]]

@@ -108,7 +108,7 @@ class DeviceSwitch:
         self.stack.close()
 
 
-PORTS = 128
+PORTS = 512
 RATE_BPS, DELAY_PS = 1e9, PS_PER_S // 10**6
 FRAME = np.dtype([("bytes", np.uint8, 1536)])
 QUIET_PS = PS_PER_S // 100

@@ -45,7 +45,7 @@ def shown(value: Any) -> str:
 def plain(cell: str) -> int | float | str:
     """The number in a cell of a table, or the cell if there is none of a usual length."""
     text = cell.strip()
-    if text.isascii() and len(text) <= MOST_DIGITS:
+    if text.isascii() and "_" not in text and len(text) <= MOST_DIGITS:
         for kind in (int, float):
             try:
                 return kind(text)

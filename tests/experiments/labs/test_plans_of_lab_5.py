@@ -9,7 +9,15 @@ from random import Random
 import pytest
 
 from inakit.experiments.labs.course.tree_lab import course_entries
-from inakit.experiments.labs.course.tree_network import DrawnPlan, ModelTree, TreeNetwork, drawn_plan, run_jobs
+from inakit.experiments.labs.course.tree_network import (
+    HOSTS,
+    MOST_HOSTS,
+    DrawnPlan,
+    ModelTree,
+    TreeNetwork,
+    drawn_plan,
+    run_jobs,
+)
 from inakit.experiments.labs.grading.lab import WrongError
 from inakit.experiments.labs.grading.packets import GRADIENT, Agg
 from inakit.experiments.labs.registry import COURSE
@@ -19,9 +27,10 @@ from inakit.planner.core.problem import FragmentFormat, Job, Problem
 from inakit.switch.entries import SwitchEntries
 
 
+@pytest.mark.parametrize("hosts_per_leaf", [HOSTS, MOST_HOSTS])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_drawn_plan_breaks_no_rule(seed: int) -> None:
-    drawn = drawn_plan(Random(seed))
+def test_a_drawn_plan_breaks_no_rule(seed: int, hosts_per_leaf: int) -> None:
+    drawn = drawn_plan(Random(seed), hosts_per_leaf)
     jobs = tuple(
         Job(number, tuple(tree.workers.values()), (spare(drawn, number),), 2048) for number, tree in drawn.trees.items()
     )

@@ -46,6 +46,12 @@ def test_a_combination_that_is_given_twice_is_there_once() -> None:
     assert combined([Block({"seed": [1, 2, 1]})]) == [{"seed": 1}, {"seed": 2}]
 
 
+@pytest.mark.parametrize("version", [True, 1.0, "1", 2])
+def test_only_the_number_of_a_version_is_one(version: object) -> None:
+    with pytest.raises(InputError, match="is not a version that this kit reads: write `version: 1`"):
+        study_from({"version": version, "varies": [{"seed": [1]}]})
+
+
 def test_a_range_has_both_ends() -> None:
     study = study_from({"version": 1, "varies": [{"workers": "10..100 by 30"}]})
     assert [setting.workers for setting in study.settings] == [10, 40, 70, 100]

@@ -95,7 +95,8 @@ def test_without_p4c_the_ways_to_it_are_named_and_json_needs_none(
     source = tmp_path / "x.p4"
     source.touch()
     assert find_compiler() is None
-    with pytest.raises(MachineError, match=r"docker pull.*podman pull.*vagrant up.*inakit p4c --install-help"):
+    told = r"where Docker runs: docker pull.*where podman runs: podman pull.*vagrant up.*inakit p4c --install-help"
+    with pytest.raises(MachineError, match=told):
         compiled(source)
     assert compiled(tmp_path / "x.json") == tmp_path / "x.json"
 

@@ -162,6 +162,8 @@ PIPELINES = "expected a number from 1 to 8, or lists of port numbers"
             " line 1: tag 'tag:yaml.org,2002:python/object/apply:os.getcwd': leave it out",
         ),
         ("? [a]\n: b", " line 1: a key is a word, not a list"),
+        (document("capacity: 1_000"), " line 6: number '1_000': write it without '_' and ':', and a text in quotes"),
+        (document("capacity: 16:40"), " line 6: number '16:40': write it without '_' and ':', and a text in quotes"),
         ("[" * 5000, ": nested too deeply for a fabric file"),
         ("name: x\nhosts: [h1]\nswitches: {}\nlinks: []", ": host 'h1' has no link: join it to a switch"),
         (
