@@ -44,13 +44,13 @@ class Compiler:
     def as_environment_says(self) -> Compiler:
         """Return the compiler with `CC` and `CFLAGS` applied; `CFLAGS` override the kit's own options.
 
-        Those of x86-64 are for this very processor: without it, compilers use the vector instructions of 2003.
+        Without `CC` those of x86-64 are for this very processor: compilers else use the vector instructions of 2003.
         """
         if not self.native:
             return self
         program, options = os.environ.get("CC"), shlex.split(os.environ.get("CFLAGS", ""))
         programs = (program,) if program else self.programs
-        own = (NATIVE,) if instructions() else ()
+        own = (NATIVE,) if instructions() and not program else ()
         return replace(self, programs=programs, options=(*self.options, *own, *options))
 
     @property
