@@ -16,7 +16,7 @@ from inakit.switch.entries import Lpm, SwitchEntries, TableEntry
 from inakit.switch.interpret.interpreted_switch import Packets
 
 COUNTER = "sent"
-PORTS, HIGH_PORTS = range(1, 256), range(256, 440)
+PORTS, HIGH_PORTS = range(1, 64), range(256, 264)
 """The ports of routes: the first route of each draw has one of more than 8 bits."""
 PAYLOADS = (0, 1, 600, 1400)
 """Sizes in bytes: of the shortest and the longest packets."""

@@ -22,6 +22,8 @@ from inakit.switch.testing.devices import Device, open_device
 from inakit.topo.virtual.engine import PS_PER_S, Engine
 
 SANDBOX, VIRTUAL = "sandbox", "virtual"
+LAB_PORTS = (*range(1, 128), *range(256, 264), *range(320, 328))
+"""The ports by which packets of the labs come and leave: few, as `simple_switch` opens an interface for each."""
 
 
 class SentSwitch(Protocol):
@@ -49,7 +51,7 @@ class GradedSwitch(SentSwitch, Protocol):
 
 
 @contextmanager
-def open_switch(target: str, text: str, name: str, ports: Iterable[int] = range(1, 128)) -> Iterator[GradedSwitch]:
+def open_switch(target: str, text: str, name: str, ports: Iterable[int] = LAB_PORTS) -> Iterator[GradedSwitch]:
     """A switch that runs the BMv2 JSON `text` in the sandbox, or unconfined on another target.
 
     A target on interfaces has these ports; `simple_switch` takes seconds for a hundred ports.

@@ -13,7 +13,7 @@ from inakit.experiments.labs.course.loss_network import Fragments, LongRun, Mode
 from inakit.experiments.labs.course.tree_lab import ChosenSwitch, course_entries
 from inakit.experiments.labs.course.tree_network import TreeNetwork, drawn_plan, run_jobs
 from inakit.experiments.labs.grading.bench import Bench, Exchange
-from inakit.experiments.labs.grading.graded_switch import SANDBOX, GradedSwitch, open_switch
+from inakit.experiments.labs.grading.graded_switch import LAB_PORTS, SANDBOX, GradedSwitch, open_switch
 from inakit.experiments.labs.grading.p4c import read_archive
 from inakit.experiments.labs.grading.submission import Submission
 from inakit.experiments.labs.grading.teacher import program_in
@@ -148,6 +148,11 @@ def test_solutions_do_the_same_on_other_targets(lab: str, target: str) -> None:
     with open_switch(target, *program_of(lab)) as switch:
         for session in sessions_of(lab):
             repeat(switch, session)
+
+
+@pytest.mark.parametrize("lab", LABS_WITH_P4)
+def test_targets_have_all_ports_that_the_labs_use(lab: str) -> None:
+    assert {port for session in sessions_of(lab) for port in session.ports} <= set(LAB_PORTS)
 
 
 def repeat(switch: GradedSwitch, session: Session) -> None:
