@@ -71,10 +71,10 @@ NATIVE = "-march=native"
 def instructions() -> str:
     """The instructions that this processor has, of x86-64, in one line; "" of another one, or where it is not known."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        with Path("/proc/cpuinfo").open() as lines:  # each processor's; the first one's tell
+            return next((line for line in lines if line.startswith("flags") and "lm" in line.split()), "")
     except OSError:
         return ""
-    return next((line for line in lines if line.startswith("flags") and " lm " in f"{line} "), "")
 
 
 REPAIR = "install it anew (apt install clang gcc), or another one, at the head of PATH"

@@ -48,9 +48,10 @@ CAPACITY = 10
 UP, FIRST_CHILD = 1, 2
 """The port of every switch towards the PS, and its first port towards the workers."""
 PIPELINES = ((UP,), tuple(range(FIRST_CHILD, FIRST_CHILD + FANOUT)))
-WITH_OUTSIDER = ((UP,), tuple(range(FIRST_CHILD, FIRST_CHILD + FANOUT + 1)))
 SUMS = 1
 """The pipelines of every switch, and the aggregating one: not the first, so that a confusion of the two shows."""
+WITH_OUTSIDER = (PIPELINES[0], (*PIPELINES[SUMS], FIRST_CHILD + FANOUT))
+"""The pipelines of the switch that has `OUTSIDER` as well."""
 
 
 def fabric_of(levels: int, slots: int, capacity_bps: float, outsider: bool = False) -> Fabric:
@@ -308,9 +309,15 @@ def attempt(cell: Cell, fragments: int | None = None, program: DataPlaneProgram 
     """
     scale = SCALES.get(cell.switch, SLOW)
     count = max(2, math.ceil((fragments or scale.fragments) * weight(cell)))
-    condition, size = CONDITIONS[cell.condition], {"fragments": count, "slots": scale.slots}
-    outsider = bool(condition.attacks)
-    problem, plan = case(cell.policy, cell.levels, **size, rate_bps=scale.rate_bps, outsider=outsider)
+    condition = CONDITIONS[cell.condition]
+    problem, plan = case(
+        cell.policy,
+        cell.levels,
+        fragments=count,
+        slots=scale.slots,
+        rate_bps=scale.rate_bps,
+        outsider=bool(condition.attacks),
+    )
     check_memory(problem)
     sending_s = 8 * FRAGMENT.wire_bytes * count / scale.rate_bps
     faults = condition.faults(problem.fabric, sending_s, scale.rate_bps)

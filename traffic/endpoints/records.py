@@ -203,9 +203,8 @@ def definitions() -> str:
 def library(folder: Path = Path(__file__).parent) -> ctypes.CDLL:
     """The compiled endpoints whose C is in a folder, loaded once."""
     source = folder / "endpoints.c"
-    # Contracted sums would round differently on arm64.
-    options = (*LIBRARY.options, "-O3")
-    made = build(definitions() + source.read_text(), replace(LIBRARY, headers=source.parent, options=options))
+    compiler = replace(LIBRARY, headers=source.parent, options=(*LIBRARY.options, "-O3"))
+    made = build(definitions() + source.read_text(), compiler)
     loaded = ctypes.CDLL(str(made))
     pointer, number, time = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int64
     functions: Sequence[tuple[str, Any, Sequence[Any]]] = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from inakit.switch.fast.layout.field_usage import fields_in, named_by, written_by
+from inakit.switch.fast.layout.field_usage import parts_of, written_by
 from inakit.switch.program.program import Argument, Field, Operation, Primitive, Register
 
 Stepping = Field | Register
@@ -44,8 +44,7 @@ class Repeat:
 
 def used_by(primitives: Sequence[Primitive]) -> set[Stepping]:
     """The fields and registers of some statements."""
-    arguments = [argument for each in primitives for argument in each.arguments]
-    return named_by(primitives) | {each for each in arguments if isinstance(each, Register)}
+    return {part for part in parts_in(primitives) if isinstance(part, Field | Register)}
 
 
 def repeats(primitives: Sequence[Primitive], following: Mapping[Stepping, Stepping]) -> Iterator[Repeat]:
@@ -90,29 +89,20 @@ def steps(
     if [each.name for each in body] != [each.name for each in others[: len(body)]]:
         return None
     stepping: set[Stepping] = set()
-    fixed: set[Argument] = set()
-    for one, other in zip(body, others[: len(body)], strict=True):
-        for pair in zip(one.arguments, other.arguments, strict=True):
-            if not compare(*pair, following, stepping, fixed):
+    fixed: set[Stepping] = set()
+    for one, other in zip(parts_in(body), parts_in(others[: len(body)]), strict=True):
+        match one, other:
+            case Operation(operator, operands), Operation(name, more) if (operator, len(operands)) == (name, len(more)):
+                continue  # their parts follow
+            case (Field() | Register(), _) if following.get(one) == other:
+                stepping.add(one)
+            case (Field() | Register(), _) if one == other:
+                fixed.add(one)
+            case _ if one != other:
                 return None
     return None if stepping & fixed else stepping
 
 
-def compare(
-    one: Argument,
-    other: Argument,
-    following: Mapping[Stepping, Stepping],
-    stepping: set[Stepping],
-    fixed: set[Argument],
-) -> bool:
-    """Whether two arguments differ only by what follows; adds to what steps and to what does not."""
-    match one, other:
-        case Operation(operator, operands), Operation(name, others) if operator == name:
-            return len(operands) == len(others) and all(
-                compare(*pair, following, stepping, fixed) for pair in zip(operands, others, strict=True)
-            )
-        case (Field() | Register(), _) if following.get(one) == other:
-            stepping.add(one)
-            return True
-    fixed |= {one, *fields_in(one)} if isinstance(one, Field | Register | Operation) else set()
-    return one == other
+def parts_in(primitives: Sequence[Primitive]) -> Iterator[Argument]:
+    """The arguments of statements, each in front of its parts."""
+    return (part for each in primitives for argument in each.arguments for part in parts_of(argument))

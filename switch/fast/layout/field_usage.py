@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
+from inakit.switch.fast.layout.records import WORD_BYTES
 from inakit.switch.program.program import (
     JUMPS,
     STANDARD_METADATA,
@@ -31,7 +32,6 @@ from inakit.switch.program.program import (
     Table,
 )
 
-WORD_BITS = 64
 WRITES = {
     "assign": 0,
     "execute_meter": 2,
@@ -101,15 +101,11 @@ def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:
     return False
 
 
-def actions_of(pipeline: Pipeline) -> list[Action]:
-    """Every action of a pipeline, once."""
-    tables = [node for node in pipeline.nodes.values() if isinstance(node, Table)]
-    return [*{action.number: action for table in tables for action in table.actions}.values()]
-
-
 def statements_of(pipeline: Pipeline) -> list[Primitive]:
     """Every statement that a pipeline can run, in any order."""
-    return [primitive for action in actions_of(pipeline) for primitive in action.primitives]
+    tables = [node for node in pipeline.nodes.values() if isinstance(node, Table)]
+    actions = {action.number: action for table in tables for action in table.actions}
+    return [primitive for action in actions.values() for primitive in action.primitives]
 
 
 def meter_results(program: Program, pipeline: Pipeline) -> set[Field]:
@@ -150,10 +146,9 @@ def local_fields(program: Program) -> set[Field]:
 
     p4c makes many: an operand that a statement cannot name itself, such as the index of a register.
     """
-    actions = [action for pipeline in program.pipelines for action in actions_of(pipeline)]
-    kept = used_outside_actions(program).union(*(read_before_assigned(action) for action in actions))
+    kept = used_outside_actions(program).union(*map(read_before_assigned, program.actions))
     named = named_by(action_statements(program))
-    return {field for field in named - kept if field.bits <= WORD_BITS and is_own_metadata(program, field)}
+    return {field for field in named - kept if field.bits <= 8 * WORD_BYTES and is_own_metadata(program, field)}
 
 
 def is_own_metadata(program: Program, field: Field) -> bool:
