@@ -194,9 +194,9 @@ class ClosedLoop:
 
     def next_due(self, jobs: Sequence[JobState]) -> float:
         """The time of the next action of a job or of the interference, unless an iteration ends before."""
-        loading = any(not job.loading.done() for job in jobs)
-        found = [job.progress_at + self.options.stall_s if job.active else job.start_at for job in jobs]
-        found += [self.ports.now() + LONGEST_S] if loading else []
+        found = [self.ports.now() + LONGEST_S] if any(not job.loading.done() for job in jobs) else []
+        found += [job.progress_at + self.options.stall_s if job.active else job.start_at
+                  for job in jobs if job.loading.done()]  # fmt: skip
         if self.interference:
             found.append(self.interference.next_due(self))
         return min(found)

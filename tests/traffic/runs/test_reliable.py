@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,6 +60,47 @@ def test_without_faults_nothing_is_sent_twice(levels: int) -> None:
     packets_per_fragment = {0: 4, 1: 2, 2: 1}[levels]
     assert ports.counts["gradients_at_servers"] == 2 * 40 * packets_per_fragment
     assert measured.ps_ingress_bytes == 40 * packets_per_fragment * FRAGMENT.wire_bytes
+
+
+class LaterThread(Executor):
+    """Does a task only when asked to, from the second on: the first gradients are loaded at once."""
+
+    def __init__(self) -> None:
+        self.tasks: list[tuple[Future[object], Callable[[], object]]] = []
+        self.begun = False
+
+    def submit(self, fn: Callable[..., object], /, *args: object, **kwargs: object) -> Future[Any]:
+        task: tuple[Future[Any], Callable[[], object]] = (Future(), partial(fn, *args, **kwargs))
+        self.tasks.append(task)
+        if not self.begun:
+            self.begun = True
+            self.work()
+        return task[0]
+
+    def work(self) -> None:
+        for future, task in self.tasks:
+            future.set_result(task())
+        self.tasks.clear()
+
+
+def test_the_loop_sleeps_while_a_thread_loads() -> None:
+    """It would take the processor from that thread, as it comes first."""
+    problem, plan = one_job(iterations=2)
+    layout, executor = lay_out(problem, plan, ports_of(problem)), LaterThread()
+    waits: list[float] = []
+
+    class Ports(ModelPorts):
+        def run(self, until: float) -> None:
+            if executor.tasks:
+                waits.append(until - self.clock)
+            super().run(until)
+            if len(waits) % 3 == 0:
+                executor.work()
+
+    loop = ClosedLoop(layout, Ports(layout, Faults()), RandomGradients(0), ReliableOptions(), executor)
+    assert loop.run(lambda _: None).exact
+    assert len(waits) >= 3
+    assert min(waits) > 0
 
 
 def test_a_forged_fragment_far_ahead_takes_no_sum_from_another() -> None:
