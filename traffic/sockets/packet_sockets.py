@@ -332,6 +332,8 @@ SO_SNDBUFFORCE = 32
 
 TICK_S = 0.001
 """The interval at which endpoints act in real time, in seconds: a timer for each packet would cost more."""
+REST_S = 0.0001
+"""The least sleep after each tick, in seconds, for other threads on the processor of the endpoints."""
 SEND_BUFFER_FRAMES = 384
 """The most frames in a host's own queue. More would only age there; the rest waits here."""
 FRAME_TRUESIZE = 1 << 10
@@ -424,13 +426,14 @@ class SocketPorts:
         )
 
     def run(self, until: float) -> None:
-        """Give endpoints what has arrived, send what is due, and sleep for `TICK_S`, at most until `until`."""
-        endpoints, now = self.attached, self.now_ps()
+        """Give endpoints what has arrived, and send what is due. Sleep until the next tick, at most until `until`."""
+        endpoints, now, began = self.attached, self.now_ps(), self.now()
         self.rings.take(endpoints, now)
         endpoints.library.endpoints_wake(endpoints.address, now)
         self.send()
         endpoints.all["halted"] = 0
-        time.sleep(max(0.0, min(TICK_S, until - self.now())))
+        ended = self.now()
+        time.sleep(max(0.0, min(max(began + TICK_S - ended, REST_S), until - ended)))
 
     def send(self) -> None:
         """Send the packets of all outboxes, in turns, so that the network copies results while gradients are sent.
