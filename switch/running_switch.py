@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.switch.control.entry_check import Identity, identity_of
-from inakit.switch.entries import KeyPart, MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.entries import Entries, KeyPart, MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.program.program import Table
 from inakit.topo.errors import InputError
 
@@ -58,6 +58,12 @@ class RunningSwitch(Installable, Protocol):
 
     def check(self) -> None:
         """Raise `RunError` if the switch has stopped processing packets."""
+
+
+def restart(switch: RunningSwitch, installed: Entries) -> None:
+    """Set the registers of a switch as `installed` at its start. No packet may pass meanwhile."""
+    switch.wipe()
+    switch.install(SwitchEntries(switch.name, registers=installed.of(switch.name).registers))
 
 
 State = TypeVar("State", bound=Installable)

@@ -32,10 +32,12 @@ from inakit.planner.core.slot_policies import DEFAULT_POLICY
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.trees.headroom import with_policy
+from inakit.switch.running_switch import restart
 from inakit.topo.errors import MachineError, PlanError, RunError
 from inakit.topo.fabric.circuits import patch_panel
 from inakit.topo.fabric.variations import with_scale
 from inakit.topo.live.priority import endpoint_processor
+from inakit.traffic.closed_loop import UPPER_HALF
 from inakit.traffic.measure.contention import overload_reasons
 from inakit.traffic.measure.counters import CpuTime, processor_times
 from inakit.traffic.measure.verdict import OVERLOADED, VALID, Limits
@@ -202,8 +204,8 @@ class Trial:
 class TrialNetwork:
     """A running network with a plan's entries installed, as a context manager.
 
-    Sequence numbers continue from trial to trial, so that the switches see one long run, and treat what an earlier
-    trial left in a slot as old.
+    Before each trial all registers are as at the start: what an earlier trial left in slots, or did not send, would be
+    taken for losses. Sequence numbers continue, in the upper half of all, before which a register that is 0 holds none.
     """
 
     def __init__(
@@ -211,7 +213,7 @@ class TrialNetwork:
     ) -> None:
         """A trial sends for `run_s` seconds. With `panel` the optical links go through one circuit switch."""
         self.problem, self.plan, self.world, self.run_s, self.panel = problem, plan, world, run_s, panel
-        self.next_seq = 0
+        self.next_seq = UPPER_HALF + longest_reach(plan)
         self.setup_s = 0.0
 
     def __enter__(self) -> Self:
@@ -220,6 +222,7 @@ class TrialNetwork:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="inakit-")))
             fabric, installed = self.problem.fabric, entries(self.problem, self.plan)
             wiring = Wiring(patch_panel(fabric) if self.panel else None, folder=folder)
+            self.presets = installed
             self.network = stack.enter_context(self.world.up(fabric, installed, wiring, lambda _: None))
             self.watched = self.network.watched()
             self._exits = stack.pop_all()
@@ -265,11 +268,13 @@ class TrialNetwork:
         return outcome.verdict, outcome.reasons, waited
 
     def _settle(self) -> None:
-        """Wait until the packets of an earlier trial have stopped moving, at most `QUIET_WITHIN_S` seconds."""
+        """Wait until an earlier trial's packets have stopped, at most `QUIET_WITHIN_S` seconds, and empty all slots."""
         deadline, before = time.monotonic() + QUIET_WITHIN_S, -1
         while (now := self._received_packets()) != before and time.monotonic() < deadline:
             before = now
             time.sleep(QUIET_S)
+        for switch in self.network.switches.values():
+            restart(switch, self.presets)
 
     def _received_packets(self) -> int:
         return sum(interface.received_packets for interface in self.watched.links().values())
@@ -297,7 +302,12 @@ def sequence_numbers(problem: Problem, plan: Plan) -> int:
     if plan.collectives:
         return max(int(foresee(problem, each).sent.max()) for each in plan.collectives)
     longest = max(len(fragments) for fragments in fragment_ranges(problem, plan).values())
-    return longest + max(planned.tree.reach for planned in plan.trees)
+    return longest + longest_reach(plan)
+
+
+def longest_reach(plan: Plan) -> int:
+    """The most fragments in flight along a tree of the plan."""
+    return max((planned.tree.reach for planned in plan.trees), default=0)
 
 
 class Sampler:

@@ -27,7 +27,8 @@ from inakit.planner.install.fault_entries import (
     with_faults,
 )
 from inakit.planner.prepared import Prepared
-from inakit.switch.entries import Entries, SwitchEntries
+from inakit.switch.entries import Entries
+from inakit.switch.running_switch import restart
 from inakit.topo.fabric.fabric import DirectedLink
 from inakit.topo.files.quantities import in_words
 from inakit.traffic.closed_loop import ClosedLoop
@@ -443,9 +444,7 @@ class Failures(Interference):
     def wipe(self, name: str) -> None:
         """Reset the registers of a switch whose links are down, after it has processed its last packet."""
         self.scene.network.settle(name)
-        switch = self.scene.network.switches[name]
-        switch.wipe()
-        switch.install(SwitchEntries(name, registers=self.scene.installed.of(name).registers))
+        restart(self.scene.network.switches[name], self.scene.installed)
 
     def happened(self) -> Sequence[str]:
         """The events so far, with their times."""

@@ -10,12 +10,14 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import inakit, nothing_left
 from rich.console import Console
 from tolerance import undisturbed
 
 from inakit.experiments.calibrate import limit as rate_search
+from inakit.experiments.calibrate import rate_probe
 from inakit.experiments.calibrate.capacity import (
     Capacity,
     Load,
@@ -44,9 +46,12 @@ from inakit.experiments.calibrate.limit import (
 )
 from inakit.experiments.calibrate.rate_probe import RUN_S, Sampler, Trial, TrialNetwork, scaled, sequence_numbers
 from inakit.experiments.cli.commands.calibrate import parse_sizes
+from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.planning import make_plan
+from inakit.experiments.run.run import Run, carry_out
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.experiments.worlds.world import LiveNetwork
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.problem import Problem
 from inakit.planner.prepared import Prepared
@@ -305,6 +310,29 @@ def test_a_tiny_fabric_is_calibrated_and_kept(tmp_path: Path, monkeypatch: pytes
     assert found.trial.load.endpoint_pps == pytest.approx(100 * slower.load.endpoint_pps)
     assert found.memory_bytes > 1e6
     assert console.file.getvalue().count("OVERLOADED") >= 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.root
+def test_each_trial_begins_with_empty_slots_and_new_sequence_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an earlier trial left, or did not send, would be taken for losses."""
+    begun: list[tuple[int, int]] = []
+
+    def noted(run: Run, network: LiveNetwork, progress: Callable[[float], None]) -> Outcome:
+        assert run.options is not None
+        registers = [switch.read_register("InaIngress.slot_seq") for switch in network.switches.values()]
+        begun.append((run.options.worker.first_seq, sum(map(np.count_nonzero, registers))))
+        return carry_out(run, network, progress)
+
+    monkeypatch.setattr(rate_probe, "carry_out", noted)
+    one = problem()
+    plan = make_plan(one, "aro", 0)
+    with TrialNetwork(one, plan, EmulatedWorld("fast"), run_s=0.1) as bed:
+        for _ in range(2):
+            bed.trial(0.01)
+    (first, filled), (second, filled_again) = begun
+    assert (filled, filled_again) == (0, 0)
+    assert second - first > plan.trees[0].tree.reach
+    assert first - plan.trees[0].tree.reach >= 1 << 31, "no look at an earlier fragment finds a register that is older"
 
 
 @pytest.mark.compiler
