@@ -21,6 +21,9 @@
 #define NEAR 16        /* the first fragments without results, of which results can be late: the others wait for these */
 #define SOON 3         /* the questions before each waits for twice as long as the one before */
 #define MOST_LONGER 3  /* the most doublings of that time; and of the results asked for while none come */
+#define HEARD 8        /* the results, with copies, after which */
+#define COPIES 2       /* more copies than this are many */
+#define MOST_DOUBT 4   /* the most doublings for them */
 #define NOBODY 0x10000u /* in place of who asked: an aggregator that has the fragment, for its sum has not left yet */
 
 /* The time that fragments have lately waited in queues, at least. */
@@ -48,9 +51,22 @@ static void adapt_to_queues(struct stream *stream, s64 trip) {
     stream->size = fits > stream->in_flight ? stream->in_flight : larger(fits, stream->least);
 }
 
+/* A result has come, or a copy of one. Copies answer questions about what only waited, and make it wait longer: where many
+ * come, questions that only time suggests wait for twice as long, again and again. */
+static void doubt_questions(struct stream *stream, int is_copy) {
+    stream->copies += is_copy;
+    if (++stream->heard < HEARD)
+        return;
+    if (stream->copies > COPIES)
+        stream->doubt += stream->doubt < MOST_DOUBT;
+    else if (stream->doubt)
+        stream->doubt--;
+    stream->heard = stream->copies = 0;
+}
+
 /* The time without an answer after which a question is asked again. */
 static s64 silence(const struct endpoints *all, const struct stream *stream) {
-    s64 least = stream->shortest + stream->gap_again * stream->interval;
+    s64 least = stream->shortest + (stream->gap_again * stream->interval << stream->doubt);
     s64 usual = stream->answered + 4 * stream->unsteady, longest = all->first_timeout, time = usual > least ? usual : least;
     return stream->held + (!stream->shortest || time > longest ? longest : time);
 }
@@ -75,7 +91,7 @@ static s64 asks_at(const struct endpoints *all, const struct stream *stream, u32
         return NEVER;
     if (!has_room(stream)) {
         s64 since = stream->next < stream->count && stream->last_result_at > usual ? stream->last_result_at : usual;
-        return since + stream->gap_again * stream->interval;
+        return since + (stream->gap_again * stream->interval << stream->doubt);
     }
     int late = stream->newest_order - row->order >= OVERTAKEN_BY;
     return late ? usual + stream->gap * stream->interval : NEVER;
@@ -118,6 +134,17 @@ static void take_question(struct endpoints *all, struct stream *stream, u32 frag
         return;
     row->flags &= ~ASKING, row->asker = asker;
     send_again(all, stream, fragment);
+}
+
+/* A notice asks for up to three fragments. Of one that was sent before this gradient the worker has nothing, but then the
+ * last can still be a sum that waits at the aggregator. */
+static void take_questions(struct endpoints *all, struct stream *stream, u32 fragment, const u8 *frame) {
+    u32 asker = get16(frame + AT_WORKERS) + 1, before = get32(frame + AT_BITMAP), after = get32(frame + AT_BITMAP + 4);
+    take_question(all, stream, fragment, asker);
+    if (before)
+        take_question(all, stream, fragment - before, asker);
+    if (after)
+        take_question(all, stream, fragment + after, NOBODY);
 }
 
 /* Results come in order: one that was sent before another, and has not come, is lost. */

@@ -101,19 +101,21 @@ static int worker_receive(struct endpoints *all, struct tree *tree, u32 host, co
         return 0;
     u32 fragment = get32(frame + AT_SEQ) - stream->first_seq, flags = frame[AT_FLAGS], part = frame[AT_PART];
     u32 held = stream->next > stream->mask ? stream->next - stream->mask - 1 : 0;
-    if (!stream->active || fragment < held || fragment >= stream->next)
+    if (!stream->active)
         return 1;
+    if (frame[AT_KIND] == NOTICE && flags & PARTIAL) {
+        take_questions(all, stream, fragment, frame);
+        worker_act(all, (u32)(stream - all->streams), now);
+        return 1;
+    }
+    if (fragment < held || fragment >= stream->next)
+        return 1;
+    if (stream->repairs && frame[AT_KIND] == RESULT)
+        doubt_questions(stream, row_of(all, stream, fragment)->parts == WHOLE);
     struct row *row = row_of(all, stream, fragment);
     if (frame[AT_KIND] == NOTICE && flags & ECN)
         shrink(stream, now, timeout_of(all, stream));
-    else if (frame[AT_KIND] == NOTICE && flags & PARTIAL) {
-        u32 asker = get16(frame + AT_WORKERS) + 1, after = get32(frame + AT_BITMAP + 4);
-        take_question(all, stream, fragment, asker);
-        if (get32(frame + AT_BITMAP))
-            take_question(all, stream, fragment - get32(frame + AT_BITMAP), asker);
-        if (after)
-            take_question(all, stream, fragment + after, NOBODY);
-    } else if (frame[AT_KIND] == NOTICE)
+    else if (frame[AT_KIND] == NOTICE)
         take_notice(all, stream, fragment, flags & RETRANSMITTED);
     else if (frame[AT_KIND] == RESULT && row->parts != WHOLE && part <= 1) {
         u32 wide = flags & OVERFLOW ? 1 : 0;

@@ -7,10 +7,18 @@ from contextlib import contextmanager
 from threading import Event as Signal
 from typing import Any
 
+import pytest
+
 from inakit.experiments.bench.exactness import case
-from inakit.experiments.run.faults import Failures
+from inakit.experiments.calibrate.rate_probe import scaled
+from inakit.experiments.run.faults import Event, Failures, When
 from inakit.experiments.run.interference import Scene
+from inakit.experiments.run.planning import plan_to_run
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.emulated import Threads
+from inakit.experiments.worlds.virtual import VirtualWorld
+from inakit.planner.core.evaluate import evaluate
 from inakit.planner.prepared import Prepared
 from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
 from inakit.traffic.endpoints.streams import lay_out
@@ -68,3 +76,16 @@ def test_one_switch_does_one_thing_at_a_time() -> None:
             failures.without_links("s1", ["w1"], 0.0, act)
     assert inside == ["in", "out"] * 4
     assert stage.told[-1] == ("w1", True)
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("planner", ["lbmm", "grid", "atp"])
+def test_a_worker_that_pauses_costs_about_its_pause(planner: str) -> None:
+    """Links that a plan has filled must not go on being full of questions about what waited, and of copies for them."""
+    problem = build_problem(FabricChoice(k=4), JobChoice(workers=12, servers=4))
+    problem, plan = scaled(problem, plan_to_run(problem, planner, 0).plan, 1.0, 2.0)
+    pause = Failures((Event(When(seconds=0.5), "pause", (problem.jobs[0].workers[4],), 0.1),))
+    outcome = run_plan(Run(Prepared(problem, plan), interferences=(pause,)), VirtualWorld())
+    assert outcome.measured.exact
+    planned_s = evaluate(problem, plan).jobs[problem.jobs[0].number].communication_time_s
+    assert outcome.measured.communication_time_s < 1.1 * planned_s

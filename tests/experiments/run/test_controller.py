@@ -120,10 +120,7 @@ def test_where_no_other_route_exists_workers_send_at_what_is_left() -> None:
 
 @pytest.mark.compiler
 def test_parts_move_to_another_server_where_routes_do_not_help() -> None:
-    """Four fifths of the gradient go to a PS whose link carries other traffic; sums stay exact when parts move.
-
-    Questions about what waits in the first iteration look like others' traffic; later the rate rises to what is left.
-    """
+    """Four fifths of the gradient go to a PS whose link carries other traffic; sums stay exact when parts move."""
     job = Job(1, ("h1", "h2", "h3"), ("h5", "h6"), 800 * 4 * FRAGMENT.values, iterations=6)
     problem = Problem(leaf_spine(2, 2, 4, capacity_bps=4e6), (job,), FRAGMENT)
     equal = METHODS["inart-equal"].plan(problem)
@@ -132,9 +129,9 @@ def test_parts_move_to_another_server_where_routes_do_not_help() -> None:
     traffic = OtherTraffic((Flow("h7", equal.trees[0].tree.root, 3e6),))
     outcome = run_plan(Run(first, interferences=(traffic,), replans=Options()), find_world("virtual"))
     assert [iteration.exact for iteration in outcome.measured.iterations] == [True] * 6
-    moved, *later = changes(outcome)
-    assert (moved["iteration"], moved["split"], [change["split"] for change in later]) == (1, True, [False])
-    assert_within(times_s(outcome)[-1], later[-1]["communication_time_s"], 0.05, "time", "s")
+    (moved,) = changes(outcome)
+    assert (moved["iteration"], moved["split"]) == (1, True)
+    assert_within(times_s(outcome)[-1], moved["communication_time_s"], 0.05, "time", "s")
     assert times_s(outcome)[-1] < 0.5 * times_s(outcome)[0]
 
 

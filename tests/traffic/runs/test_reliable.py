@@ -23,12 +23,12 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.headroom import with_policy
 from inakit.topo.errors import PlanError, RunError
 from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
-from inakit.traffic.endpoints.endpoints import Endpoints
+from inakit.traffic.endpoints.endpoints import PS_PER_S, Endpoints
 from inakit.traffic.endpoints.gradient import RandomGradients
 from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout, answer_heads, lay_out
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.wire.packet_format import FRAGMENT, FRAME, Kind, new_frames
+from inakit.traffic.wire.packet_format import FRAGMENT, FRAME, Flag, Kind, new_frames
 
 
 def run(
@@ -120,6 +120,30 @@ def test_a_forged_fragment_far_ahead_takes_no_sum_from_another() -> None:
         endpoints.library.endpoints_receive(endpoints.address, server, 1, frame.tobytes())
     assert endpoints.hosts["pending_count"][server] == 1, "fragment 0 is summed"
     assert endpoints.sums["fragment"][0] == room, "which has its turn afterwards"
+    endpoints.close()
+
+
+def test_a_sum_that_waits_is_asked_for_though_what_it_waits_for_was_sent_before_the_gradient() -> None:
+    """A new run of a tree follows another one in switches, whose losses its workers cannot mend."""
+    problem, plan = one_job(workers=2, levels=1, fragments=4)
+    layout = lay_out(problem, plan, ports_of(problem))
+    ports, options = ModelPorts(layout, Faults()), ReliableOptions(WorkerOptions(first_seq=1000))
+    loop = ClosedLoop(layout, ports, RandomGradients(0), options, Inline())
+    endpoints = loop.endpoints
+    ports.attach(endpoints)
+    endpoints.load(0, RandomGradients(0), 0)
+    endpoints.begin(0, 0, 1)
+    endpoints.library.endpoints_wake(endpoints.address, 2)
+    worker = int(layout.streams.host[0])
+    sent = int(ports.sent[worker])
+    assert sent > 0
+    fields: dict[str, int] = {"kind": Kind.NOTICE, "flags": Flag.PARTIAL, "job": 1, "tree": 1}
+    fields |= {"seq": 997, "workers": 3, "bitmap": 3}
+    mac, ip = layout.hosts[worker].mac, layout.hosts[worker].ipv4
+    frame = new_frames(1, src_mac=mac, dst_mac=mac, src_ip=ip, dst_ip=ip, ina=fields)
+    endpoints.library.endpoints_receive(endpoints.address, worker, PS_PER_S // 50, frame.tobytes())
+    endpoints.library.endpoints_wake(endpoints.address, PS_PER_S // 50 + 1)
+    assert endpoints.streams["retransmitted"][0] == 1, "fragment 0, three after the one that is lacking"
     endpoints.close()
 
 
