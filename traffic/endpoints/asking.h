@@ -22,7 +22,7 @@
 #define SOON 3         /* the questions before each waits for twice as long as the one before */
 #define MOST_LONGER 3  /* the most doublings of that time; and of the results asked for while none come */
 #define HEARD 8        /* the results, with copies, after which */
-#define COPIES 2       /* more copies than this are many */
+#define COPIES 4       /* more copies than this are many */
 #define MOST_DOUBT 4   /* the most doublings for them */
 #define NOBODY 0x10000u /* in place of who asked: an aggregator that has the fragment, for its sum has not left yet */
 
