@@ -64,7 +64,10 @@ def times_s(outcome: Outcome) -> list[float]:
 
 @pytest.mark.parametrize("switch", [VIRTUAL, FAST, BMV2])
 def test_routes_move_to_the_other_spine_and_back(switch: str) -> None:
-    """Where tcpreplay sends the other traffic it can begin within an iteration, which then shows only a part of it."""
+    """Where tcpreplay sends the other traffic it can begin within an iteration, which then shows only a part of it.
+
+    In real time what is sent again in the congested iteration can be taken for some per cent of other traffic.
+    """
     run = run_beside(switch, heavy(switch))
     for _ in range(3):
         outcome = run_plan(run, find_world(switch))
@@ -78,7 +81,9 @@ def test_routes_move_to_the_other_spine_and_back(switch: str) -> None:
     away, *_, back = changes(outcome)
     assert (away["iteration"], away["routes"], away["split"]) == (first + 1, True, False)
     assert back["sending_rate_bps"] == run.prepared.prediction.sending_rate_bps
-    assert all(is_near(time_s, alone_s / FILLED) for time_s in times[first + 2 : ENDS])
+    share = away["sending_rate_bps"] / back["sending_rate_bps"]
+    assert is_near(share, FILLED) if switch == "virtual" else 0.9 * FILLED < share < 1.01 * FILLED
+    assert all(is_near(time_s, alone_s / share) for time_s in times[first + 2 : ENDS])
     assert is_near(times[-1], alone_s)
 
 
