@@ -194,12 +194,14 @@ class ClosedLoop:
 
     def next_due(self, jobs: Sequence[JobState]) -> float:
         """The time of the next action of a job or of the interference, unless an iteration ends before."""
-        found = [self.ports.now() + LONGEST_S] if any(not job.loading.done() for job in jobs) else []
-        found += [job.progress_at + self.options.stall_s if job.active else job.start_at
-                  for job in jobs if job.loading.done()]  # fmt: skip
-        if self.interference:
-            found.append(self.interference.next_due(self))
-        return min(found)
+        others = [self.interference.next_due(self)] if self.interference else []
+        return min([*map(self.job_due, jobs), *others])
+
+    def job_due(self, job: JobState) -> float:
+        """The time of a job's next action; while a thread loads its gradients, that of the next look at the thread."""
+        if not job.loading.done():
+            return self.ports.now() + LONGEST_S
+        return job.progress_at + self.options.stall_s if job.active else job.start_at
 
     # -- iterations
 

@@ -220,10 +220,9 @@ class TrialNetwork:
         started = time.monotonic()
         with ExitStack() as stack:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="inakit-")))
-            fabric, installed = self.problem.fabric, entries(self.problem, self.plan)
+            fabric, self.installed = self.problem.fabric, entries(self.problem, self.plan)
             wiring = Wiring(patch_panel(fabric) if self.panel else None, folder=folder)
-            self.presets = installed
-            self.network = stack.enter_context(self.world.up(fabric, installed, wiring, lambda _: None))
+            self.network = stack.enter_context(self.world.up(fabric, self.installed, wiring, lambda _: None))
             self.watched = self.network.watched()
             self._exits = stack.pop_all()
         self.setup_s = time.monotonic() - started
@@ -274,7 +273,7 @@ class TrialNetwork:
             before = now
             time.sleep(QUIET_S)
         for switch in self.network.switches.values():
-            restart(switch, self.presets)
+            restart(switch, self.installed)
 
     def _received_packets(self) -> int:
         return sum(interface.received_packets for interface in self.watched.links().values())
@@ -301,8 +300,7 @@ def sequence_numbers(problem: Problem, plan: Plan) -> int:
     """The sequence numbers that one iteration needs so that slots and receivers take the next ones for newer."""
     if plan.collectives:
         return max(int(foresee(problem, each).sent.max()) for each in plan.collectives)
-    longest = max(len(fragments) for fragments in fragment_ranges(problem, plan).values())
-    return longest + longest_reach(plan)
+    return max(map(len, fragment_ranges(problem, plan).values())) + longest_reach(plan)
 
 
 def longest_reach(plan: Plan) -> int:

@@ -64,9 +64,12 @@ static void doubt_questions(struct stream *stream, int is_copy) {
     stream->heard = stream->copies = 0;
 }
 
+/* How long a worker that cannot send waits for what is late. */
+static s64 wait_again(const struct stream *stream) { return stream->gap_again * stream->interval << stream->doubt; }
+
 /* The time without an answer after which a question is asked again. */
 static s64 silence(const struct endpoints *all, const struct stream *stream) {
-    s64 least = stream->shortest + (stream->gap_again * stream->interval << stream->doubt);
+    s64 least = stream->shortest + wait_again(stream);
     s64 usual = stream->answered + 4 * stream->unsteady, longest = all->first_timeout, time = usual > least ? usual : least;
     return stream->held + (!stream->shortest || time > longest ? longest : time);
 }
@@ -91,7 +94,7 @@ static s64 asks_at(const struct endpoints *all, const struct stream *stream, u32
         return NEVER;
     if (!has_room(stream)) {
         s64 since = stream->next < stream->count && stream->last_result_at > usual ? stream->last_result_at : usual;
-        return since + (stream->gap_again * stream->interval << stream->doubt);
+        return since + wait_again(stream);
     }
     int late = stream->newest_order - row->order >= OVERTAKEN_BY;
     return late ? usual + stream->gap * stream->interval : NEVER;
@@ -141,8 +144,7 @@ static void take_question(struct endpoints *all, struct stream *stream, u32 frag
 static void take_questions(struct endpoints *all, struct stream *stream, u32 fragment, const u8 *frame) {
     u32 asker = get16(frame + AT_WORKERS) + 1, before = get32(frame + AT_BITMAP), after = get32(frame + AT_BITMAP + 4);
     take_question(all, stream, fragment, asker);
-    if (before)
-        take_question(all, stream, fragment - before, asker);
+    take_question(all, stream, fragment - before, asker);
     if (after)
         take_question(all, stream, fragment + after, NOBODY);
 }

@@ -110,9 +110,9 @@ static int worker_receive(struct endpoints *all, struct tree *tree, u32 host, co
     }
     if (fragment < held || fragment >= stream->next)
         return 1;
-    if (stream->repairs && frame[AT_KIND] == RESULT)
-        doubt_questions(stream, row_of(all, stream, fragment)->parts == WHOLE);
     struct row *row = row_of(all, stream, fragment);
+    if (stream->repairs && frame[AT_KIND] == RESULT)
+        doubt_questions(stream, row->parts == WHOLE);
     if (frame[AT_KIND] == NOTICE && flags & ECN)
         shrink(stream, now, timeout_of(all, stream));
     else if (frame[AT_KIND] == NOTICE)

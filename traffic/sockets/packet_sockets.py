@@ -427,13 +427,13 @@ class SocketPorts:
 
     def run(self, until: float) -> None:
         """Give endpoints what has arrived, and send what is due. Sleep until the next tick, at most until `until`."""
-        endpoints, now, began = self.attached, self.now_ps(), self.now()
+        endpoints, now = self.attached, self.now_ps()
         self.rings.take(endpoints, now)
         endpoints.library.endpoints_wake(endpoints.address, now)
         self.send()
         endpoints.all["halted"] = 0
         ended = self.now()
-        time.sleep(max(0.0, min(max(began + TICK_S - ended, REST_S), until - ended)))
+        time.sleep(max(0.0, min(max(self.seconds(now) + TICK_S - ended, REST_S), until - ended)))
 
     def send(self) -> None:
         """Send the packets of all outboxes, in turns, so that the network copies results while gradients are sent.
