@@ -194,20 +194,19 @@ def stream_arrays(
     )
     host, tree, label = np.array(rows, np.int64).reshape(-1, 3).T.copy()
     of = [parts[number] for number in tree]
-    count = np.array([part.count for part in of], np.int64)
-    rate_fps = np.array([part.rate_bps / (8 * fragment.wire_bytes) for part in of])
-    at_once = [in_flight(part.tree, rate, bounds.in_flight_s) for part, rate in zip(of, rate_fps, strict=True)]
+    rate_fps = [part.rate_bps / (8 * fragment.wire_bytes) for part in parts]
+    at_once = [in_flight(part.tree, rate, bounds.in_flight_s) for part, rate in zip(parts, rate_fps, strict=True)]
+    workers = {part.job_index: {host: number for number, host in enumerate(part.job.workers)} for part in parts}
+    own = [workers[part.job_index][part.tree.workers[each]] for part, each in zip(of, label.tolist(), strict=True)]
     return Streams(
         host=host,
         tree=tree,
         job=np.array([part.job_index for part in of], np.int64),
-        worker=np.array(
-            [part.job.workers.index(part.tree.workers[int(own)]) for part, own in zip(of, label, strict=True)], np.int64
-        ),
+        worker=np.array(own, np.int64),
         label=label,
-        count=count,
-        rate_fps=rate_fps,
-        in_flight=np.array(at_once, np.int64),
+        count=np.array([part.count for part in of], np.int64),
+        rate_fps=np.array(rate_fps)[tree],
+        in_flight=np.array(at_once, np.int64)[tree],
     )
 
 
