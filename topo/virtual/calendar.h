@@ -122,7 +122,7 @@ static int has_arrival(struct calendar *calendar, struct link *links, s64 until)
 static void fetch_arrival(const struct link *link) {
     for (u32 i = 1; i < sizeof *link / 64; i++)
         __builtin_prefetch((const u8 *)link + 64 * i);
-    for (u32 i = 1; i < 6; i++)
+    for (u32 i = 0; i < 6; i++)
         __builtin_prefetch((const u8 *)link->first + 64 * i);
 }
 

@@ -154,6 +154,7 @@ static struct packet *take_buffer(struct engine *engine, u32 length) {
         add_slab(engine, size);
     struct packet *packet = engine->free[size];
     engine->free[size] = packet->next;
+    __builtin_prefetch(packet->next);
     return packet;
 }
 
