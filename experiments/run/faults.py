@@ -335,15 +335,17 @@ class Failures(Interference):
 
     def excuses(self, scene: Scene) -> Excuses:
         """Excuse drops at links that are down, and late hosts that are silent."""
-        fabric, links = scene.prepared.problem.fabric, list[DirectedLink]()
+        fabric, links, hosts = scene.prepared.problem.fabric, list[DirectedLink](), set[str]()
         for event in self.events:
             if event.kind == "down":
                 links += [event.nodes, event.nodes[::-1]]  # type: ignore[list-item]
             elif event.nodes[0] in fabric.switch_by_name:
                 links += [link for link in fabric.capacities_bps if event.nodes[0] in link]
+            else:
+                hosts.add(event.nodes[0])
+        hosts |= {end for link in links for end in link if end not in fabric.switch_by_name}
         interfaces = frozenset(scene.network.interface_name(*link) for link in links)
-        hosts = frozenset(event.nodes[0] for event in self.events if event.kind in ("pause", "kill"))
-        return Excuses(interfaces, hosts, rates=True, congestion=True)
+        return Excuses(interfaces, frozenset(hosts), rates=True, congestion=True)
 
     @contextmanager
     def acting(self, scene: Scene) -> Iterator[Self]:
@@ -390,9 +392,12 @@ class Failures(Interference):
     def apply(self, event: Event, loop: ClosedLoop, now: float) -> None:
         """Take a link down at an end that is a switch; restart a switch or a server; silence a host.
 
-        A switch that restarts loses its registers, a parameter server its sums.
+        A switch that restarts loses its registers, a parameter server its sums. A network in virtual time has only the
+        switches of its plan: others carry nothing.
         """
         name, switches = event.nodes[0], self.scene.network.switches
+        if not any(node in switches or node in self.hosts.index for node in event.nodes):
+            return
         if event.kind == "down":
             near, far = event.nodes if name in switches else event.nodes[::-1]
             self.without_links(near, [far], event.lasting_s, lambda: None)

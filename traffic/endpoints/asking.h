@@ -18,11 +18,11 @@
 #define GAIN 2.0       /* how much slower, by the part of a window that waits beyond this */
 #define MOST_OVER 0.125
 #define ROOM 0.67      /* the part of a window that may wait in queues for long */
-#define NEAR 16        /* the first fragments without results, of which results can be late: the others wait for these */
+#define NEAR 16        /* of a window's first 16th alone time suggests that results are lost: the others wait for it */
 #define SOON 3         /* the questions before each waits for twice as long as the one before */
 #define MOST_LONGER 3  /* the most doublings of that time; and of the results asked for while none come */
-#define HEARD 8        /* the results, with copies, after which */
-#define COPIES 4       /* more copies than this are many */
+#define HEARD 8        /* the results after which */
+#define MANY 4         /* more questions in vain than this are many */
 #define MOST_DOUBT 4   /* the most doublings for them */
 #define NOBODY 0x10000u /* in place of who asked: an aggregator that has the fragment, for its sum has not left yet */
 
@@ -51,21 +51,24 @@ static void adapt_to_queues(struct stream *stream, s64 trip) {
     stream->size = fits > stream->in_flight ? stream->in_flight : larger(fits, stream->least);
 }
 
-/* A result has come, or a copy of one. Copies answer questions about what only waited, and make it wait longer: where many
- * come, questions that only time suggests wait for twice as long, again and again. */
-static void doubt_questions(struct stream *stream, int is_copy) {
-    stream->copies += is_copy;
+/* A fragment has its result. If that has come itself after a question that only time suggested, and no answer, the
+ * question was in vain (as Eifel finds needless timeouts, RFC 3522). Questions need parts of links that the plan has
+ * filled, so that more results are late, and asked for: where many are in vain the next wait twice as long. */
+static void doubt_questions(struct stream *stream, const struct row *row, int is_answer) {
+    stream->vain += row->asked && !(row->flags & LOST) && !is_answer;
     if (++stream->heard < HEARD)
         return;
-    if (stream->copies > COPIES)
+    if (stream->vain > MANY)
         stream->doubt += stream->doubt < MOST_DOUBT;
     else if (stream->doubt)
         stream->doubt--;
-    stream->heard = stream->copies = 0;
+    stream->heard = stream->vain = 0;
 }
 
-/* How long a worker that cannot send waits for what is late. */
-static s64 wait_again(const struct stream *stream) { return stream->gap_again * stream->interval << stream->doubt; }
+/* How long a worker that cannot send waits for what is late. At the end of its gradient nothing else shows a loss. */
+static s64 wait_again(const struct stream *stream) {
+    return stream->gap_again * stream->interval << (stream->next < stream->count ? stream->doubt : 0);
+}
 
 /* The time without an answer after which a question is asked again. */
 static s64 silence(const struct endpoints *all, const struct stream *stream) {
@@ -90,7 +93,7 @@ static s64 asks_at(const struct endpoints *all, const struct stream *stream, u32
         return row->sent_at + pause_of(all, stream, row);
     if (row->flags & LOST)
         return row->sent_at;
-    if (fragment - stream->base >= NEAR)
+    if ((fragment - stream->base) * NEAR >= stream->in_flight)
         return NEVER;
     if (!has_room(stream)) {
         s64 since = stream->next < stream->count && stream->last_result_at > usual ? stream->last_result_at : usual;

@@ -58,7 +58,7 @@ STREAM = record(
     *same("u1", "yields", "returns", "heeds", "keeps", "repairs"), *same("u4", "last", "before"),
     *same("f8", "least", "size", "threshold", "share", "slower"),
     *same("i8", "shortest", "recent", "trips", "silent", "answered", "unsteady"),
-    *same("u4", "heard", "copies", "doubt", "base", "next", "first_seq", "ready", "again_first", "again_last"),
+    *same("u4", "heard", "vain", "doubt", "base", "next", "first_seq", "ready", "again_first", "again_last"),
     *same("i8", "newest_order", "order", "seen", "marked", "cut_at", "cuts", "smoothed", "deviation", "measured_from"),
     *same("i8", "earned_at", "late", "look_at"),
     *same("i8", "sent", "questions", "retransmitted", "first_sent_at", "last_sent_at", "last_result_at", "wrong"),
@@ -78,7 +78,7 @@ Where aggregators repair losses (`repairs`), a worker asks for a late result aft
 `gap_again` while it cannot send. `last` and `before`: the last two fragments that it has sent, or `NONE`. `shortest`
 and `recent`: its shortest round trip, and that of the last `trips`; `answered` and `unsteady`: the smoothed round trip
 of questions, and its deviation; `slower`: the factor of its interval; `silent`: how often it has waited for any result
-in vain; `heard` and `copies`: its last results, and how many it had already; `doubt`: the doublings of waits for them.
+in vain; `heard` and `vain`: its last results, and vain questions about them; `doubt`: the doublings of its waits.
 
 A stream of a collective is a connection, whose fragments begin at `first_chunk` of the arrays over chunks. Up to
 `known` its values have all their terms; `distance` is the number of ranks to its end. Its receiver has all fragments up

@@ -111,8 +111,6 @@ static int worker_receive(struct endpoints *all, struct tree *tree, u32 host, co
     if (fragment < held || fragment >= stream->next)
         return 1;
     struct row *row = row_of(all, stream, fragment);
-    if (stream->repairs && frame[AT_KIND] == RESULT)
-        doubt_questions(stream, row->parts == WHOLE);
     if (frame[AT_KIND] == NOTICE && flags & ECN)
         shrink(stream, now, timeout_of(all, stream));
     else if (frame[AT_KIND] == NOTICE)
@@ -128,8 +126,10 @@ static int worker_receive(struct endpoints *all, struct tree *tree, u32 host, co
         for (u32 at = AT_BITMAP; stream->repairs && !(flags & RETRANSMITTED) && at <= AT_BITMAP + 2; at += 2)
             if (get16(frame + at))
                 notice_loss(all, stream, fragment + SENT_BEFORE - get16(frame + at));
-        if (row->parts == WHOLE)
+        if (row->parts == WHOLE) {
+            doubt_questions(stream, row, flags & RETRANSMITTED);
             acknowledge(all, stream, fragment, flags & ECN ? 1 : 0, now);
+        }
     } else
         return 1;
     worker_act(all, (u32)(stream - all->streams), now);

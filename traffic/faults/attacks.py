@@ -60,7 +60,10 @@ class Knowledge:
         self.last_seq = max(part.count * part.job.iterations for part in parts)
 
     def frames_of(self, streams: Sequence[int]) -> Frames:
-        """Some frames that streams send in the first iteration, unchanged: (frames,), empty without streams."""
+        """Some frames that streams send in the first iteration: (frames,), empty without streams.
+
+        Those of ranks, which send more than a gradient, have values of the gradient and not the sums of others.
+        """
         if not streams:
             return np.zeros(0, FRAME)
         layout, rows = self.layout, np.arange(DIFFERENT_FRAMES)
@@ -73,7 +76,7 @@ class Knowledge:
             part = layout.parts[layout.streams.tree[each]]
             whole = RandomGradients().of(part.job, int(layout.streams.worker[each]), 0)
             padded = np.pad(whole, (0, -len(whole) % FRAGMENT.values)).reshape(-1, FRAGMENT.values)
-            frames["values"][stream == each] = padded[part.start + fragment[stream == each]]
+            frames["values"][stream == each] = padded[(part.start + fragment[stream == each]) % len(padded)]
         return frames
 
     def one(self, frames: Frames) -> Frames:

@@ -1,4 +1,4 @@
-"""Events that overlap at one switch: its links are up again when the last of them is over."""
+"""Events at links, switches and hosts: that overlap, that cost a worker time, that no tree meets."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.prepared import Prepared
 from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
 from inakit.traffic.endpoints.streams import lay_out
+from inakit.traffic.measure.verdict import Verdict
 from inakit.traffic.sockets.ports import HostPort
 
 
@@ -89,3 +90,20 @@ def test_a_worker_that_pauses_costs_about_its_pause(planner: str) -> None:
     assert outcome.measured.exact
     planned_s = evaluate(problem, plan).jobs[problem.jobs[0].number].communication_time_s
     assert outcome.measured.communication_time_s < 1.1 * planned_s
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize(
+    "event",
+    [
+        Event(When(seconds=0.01), "restart", ("core4",), 0.05),
+        Event(When(seconds=0.01), "down", ("edge1_1", "h1"), 0.2),
+        Event(When(seconds=0.01), "restart", ("edge1_1",), 0.2),
+    ],
+    ids=str,
+)
+def test_a_run_is_valid_where_an_event_meets_no_tree_or_makes_a_worker_late(event: Event) -> None:
+    problem = build_problem(FabricChoice(k=4), JobChoice(workers=12, gradient_bytes=100_000))
+    outcome = run_plan(Run(plan_to_run(problem, "aro", 0), interferences=(Failures((event,)),)), VirtualWorld())
+    assert outcome.measured.exact
+    assert outcome.verdict is Verdict.VALID, outcome.reasons

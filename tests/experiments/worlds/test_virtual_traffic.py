@@ -204,6 +204,13 @@ def test_the_same_attack_is_the_same_again() -> None:
     assert {away["sender"] for away in first["turned_away"]} == {IDLE}
 
 
+@pytest.mark.parametrize("planner", ["ring", "hierarchical"])
+def test_ranks_which_send_more_than_their_gradients_can_be_attacked(planner: str) -> None:
+    run = planned(planner)
+    attack = Attack(IDLE, 1, possible_attacks(run.problem, IDLE, 1), 5e6)
+    assert ran(replace(run, interferences=(OtherTraffic(hostile=(attack,)),))).measured.exact
+
+
 # -- what is not needed
 
 

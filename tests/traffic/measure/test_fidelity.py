@@ -11,7 +11,7 @@ import pytest
 from traffic_cases import one_job
 
 from inakit.traffic.measure.counters import InterfaceCounters, Snapshot, SwitchCounters, Watched
-from inakit.traffic.measure.fidelity import Excuses, dropped_by_queues, judge, turned_away
+from inakit.traffic.measure.fidelity import Excuses, dropped_by_queues, judge, planned_rates, turned_away
 from inakit.traffic.measure.measured import Iteration, Measured
 from inakit.traffic.measure.processors import Consumer, Second
 from inakit.traffic.measure.verdict import Limits
@@ -133,6 +133,23 @@ def test_a_slow_sender() -> None:
     slow = replace(ITERATION, sending_rate_bps={"w0": 20e6, "w1": 18e6})
     found = judged(measured=replace(MEASURED, iterations=(slow,)))
     assert found == ("worker 'w1' of job 1 sent at 18 Mbit/s, planned were 20 Mbit/s",)
+
+
+def test_one_packet_has_no_rate_and_so_none_that_is_too_low() -> None:
+    one = replace(ITERATION, sending_rate_bps=dict.fromkeys(WORKERS, 0.0))
+    none = replace(one, sent_bytes=dict.fromkeys(WORKERS, 0))
+    assert judged(measured=replace(MEASURED, iterations=(one,))) == ()
+    assert [text[:10] for text in judged(measured=replace(MEASURED, iterations=(none,)))] == [
+        "worker 'w0",
+        "worker 'w1",
+    ]
+
+
+def test_workers_are_named_in_the_order_of_the_plan() -> None:
+    (tree,) = PLAN.trees
+    many = {1 + number: f"h{7 * number % 64}" for number in range(64)}
+    plan = replace(PLAN, trees=(replace(tree, tree=replace(tree.tree, workers=many)),))
+    assert [host for _, host in planned_rates(plan)] == list(many.values())
 
 
 def test_a_late_sender() -> None:
