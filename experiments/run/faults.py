@@ -280,6 +280,10 @@ class LossyLinks(Interference):
         """Let hosts send some packets twice."""
         self.hosts = FaultyHosts(loop, doubled_by_hosts(loop.layout.problem.fabric, self.links), self.seed)
 
+    def happened(self) -> Sequence[str]:
+        most = max((each.drop for each in self.links.values()), default=0.0)
+        return [f"links lose up to {100 * most:g} % of their packets"] if most else []
+
     def as_record(self, monitor: Monitor) -> InterferenceRecord:
         """The number of packets that all switches received, and the number hit by each kind of fault."""
         changes = [(monitor.before.switches[name], after) for name, after in monitor.after.switches.items()]

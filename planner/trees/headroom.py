@@ -45,13 +45,16 @@ def headroom(problem: Problem, plan: Plan, prediction: Prediction) -> tuple[floa
 
 
 def sharing(problem: Problem, plan: Plan, links: list[DirectedLink]) -> str:
-    """A sentence that names the results and the gradients that share the first of these links."""
+    """A sentence that names the results and the gradients that share the first of these links, if it has both."""
     loads, link = list(tree_loads(problem, plan)), links[0]
     results = [load for load in loads if link in {(above, node) for node, above in load.tree.result_parents.items()}]
     gradients = [load for load in loads if any(link in branch.links for branch in load.tree.branches)]
     counted = "1 more link is" if len(links) == 2 else f"{len(links) - 1} more links are"
     more = f" (and {counted} as full)" if len(links) > 1 else ""
-    return f"results of {owners(results)} share link {' → '.join(link)} with gradients of {owners(gradients)}{more}"
+    name = f"link {' → '.join(link)}"
+    if not results or not gradients:
+        return f"{name} would carry more than it can{more}"
+    return f"results of {owners(results)} share {name} with gradients of {owners(gradients)}{more}"
 
 
 def owners(loads: Iterable[TreeLoad]) -> str:

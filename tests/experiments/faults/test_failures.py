@@ -11,7 +11,7 @@ import pytest
 
 from inakit.experiments.bench.exactness import case
 from inakit.experiments.calibrate.rate_probe import scaled
-from inakit.experiments.run.faults import Event, Failures, When
+from inakit.experiments.run.faults import Event, Failures, LossyLinks, When
 from inakit.experiments.run.interference import Scene
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
@@ -19,7 +19,9 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_probl
 from inakit.experiments.worlds.emulated import Threads
 from inakit.experiments.worlds.virtual import VirtualWorld
 from inakit.planner.core.evaluate import evaluate
+from inakit.planner.install.fault_entries import LinkFaults
 from inakit.planner.prepared import Prepared
+from inakit.topo.errors import RunError
 from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
 from inakit.traffic.endpoints.streams import lay_out
 from inakit.traffic.measure.verdict import Verdict
@@ -107,3 +109,11 @@ def test_a_run_is_valid_where_an_event_meets_no_tree_or_makes_a_worker_late(even
     outcome = run_plan(Run(plan_to_run(problem, "aro", 0), interferences=(Failures((event,)),)), VirtualWorld())
     assert outcome.measured.exact
     assert outcome.verdict is Verdict.VALID, outcome.reasons
+
+
+@pytest.mark.compiler
+def test_a_run_that_stalls_is_told_what_its_links_lose() -> None:
+    problem = build_problem(FabricChoice(k=4), JobChoice(workers=4, gradient_bytes=2000))
+    lossy = LossyLinks(dict.fromkeys(problem.fabric.capacities_bps, LinkFaults(drop=0.5)))
+    with pytest.raises(RunError, match="links lose up to 50 % of their packets"):
+        run_plan(Run(plan_to_run(problem, "aro", 0), interferences=(lossy,)), VirtualWorld())

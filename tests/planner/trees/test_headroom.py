@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.files import load_jobs
-from inakit.planner.core.problem import Problem
+from inakit.planner.core.problem import Job, Problem
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
 from inakit.topo.errors import InputError
+from inakit.topo.fabric.generators import leaf_spine
 from inakit.topo.files.fabrics import load_fabric
 from inakit.traffic.wire.packet_format import FRAGMENT
 
@@ -39,6 +41,16 @@ def test_a_line_says_whose_results_share_which_link_with_whose_gradients() -> No
     assert with_headroom(problem, find_method("aggtree-balanced").plan(problem)).notes == (
         "results of job 3 (root h12) share link agg2_1 → leaf2_2 with gradients of job 1 (root h24) and job 2 "
         "(root h23) (and 3 more links are as full): rates are x0.667, 1.667 instead of 2.500 Mbit/s",
+    )
+
+
+def test_of_a_collective_that_overloads_a_link_the_line_names_the_link_alone() -> None:
+    job = Job(1, ("h1", "h2", "h3", "h4", "h5", "h6", "h8", "h9"), ("h7",), 60_000)
+    problem = Problem(leaf_spine(3, 2, 3, capacity_bps=20e6), (job,), FRAGMENT)
+    run = with_headroom(problem, find_method("halving-doubling").plan(problem))
+    assert run.factor < 1
+    assert re.match(
+        r"link \w+ → \w+ would carry more than it can( \(and \d+ more links? (is|are) as full\))?: ", run.notes[0]
     )
 
 
