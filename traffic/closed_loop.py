@@ -360,12 +360,10 @@ class ClosedLoop:
 
     def sending_rates(self, job_index: int) -> dict[str, float]:
         """The rate at which frames left each worker's sockets, in bit/s, from its first frame to its last."""
-        wire_bytes, rates, of = self.layout.problem.fragment.wire_bytes, {}, self.layout.streams_of(job_index)
-        streams, worker = self.endpoints.streams[of], self.layout.streams.worker[of]
-        sent, order = self.by_worker(job_index, streams["sent"]), np.argsort(worker, kind="stable")
-        ends = np.searchsorted(worker[order], np.arange(1, len(sent)))
-        for (name, frames), numbers in zip(sent.items(), np.split(order, ends), strict=True):
-            own = streams[numbers[streams["first_sent_at"][numbers] >= 0]]
+        problem, streams, rates = self.layout.problem, self.endpoints.streams, {}
+        for name, of in zip(problem.jobs[job_index].workers, self.layout.streams_of_workers(job_index), strict=True):
+            own = streams[of[streams["first_sent_at"][of] >= 0]]
+            frames, wire_bytes = int(own["sent"].sum()), problem.fragment.wire_bytes
             duration_s = (own["last_sent_at"].max() - own["first_sent_at"].min()) / PS_PER_S
             rates[name] = rate_bps(frames, wire_bytes, float(duration_s), self.endpoints.frames_of_last(own))
         return rates

@@ -281,6 +281,7 @@ class LossyLinks(Interference):
         self.hosts = FaultyHosts(loop, doubled_by_hosts(loop.layout.problem.fabric, self.links), self.seed)
 
     def happened(self) -> Sequence[str]:
+        """The greatest loss, which lasts for the whole run."""
         most = max((each.drop for each in self.links.values()), default=0.0)
         return [f"links lose up to {100 * most:g} % of their packets"] if most else []
 
@@ -339,17 +340,15 @@ class Failures(Interference):
 
     def excuses(self, scene: Scene) -> Excuses:
         """Excuse drops at links that are down, and late hosts that are silent."""
-        fabric, links, hosts = scene.prepared.problem.fabric, list[DirectedLink](), set[str]()
+        fabric, links = scene.prepared.problem.fabric, list[DirectedLink]()
         for event in self.events:
             if event.kind == "down":
                 links += [event.nodes, event.nodes[::-1]]  # type: ignore[list-item]
             elif event.nodes[0] in fabric.switch_by_name:
                 links += [link for link in fabric.capacities_bps if event.nodes[0] in link]
-            else:
-                hosts.add(event.nodes[0])
-        hosts |= {end for link in links for end in link if end not in fabric.switch_by_name}
         interfaces = frozenset(scene.network.interface_name(*link) for link in links)
-        return Excuses(interfaces, frozenset(hosts), rates=True, congestion=True)
+        silent = frozenset(node for nodes in (*links, *(event.nodes for event in self.events)) for node in nodes)
+        return Excuses(interfaces, silent, rates=True, congestion=True)
 
     @contextmanager
     def acting(self, scene: Scene) -> Iterator[Self]:
@@ -396,8 +395,7 @@ class Failures(Interference):
     def apply(self, event: Event, loop: ClosedLoop, now: float) -> None:
         """Take a link down at an end that is a switch; restart a switch or a server; silence a host.
 
-        A switch that restarts loses its registers, a parameter server its sums. A network in virtual time has only the
-        switches of its plan: others carry nothing.
+        A switch that restarts loses its registers, a PS its sums. In virtual time switches without trees are lacking.
         """
         name, switches = event.nodes[0], self.scene.network.switches
         if not any(node in switches or node in self.hosts.index for node in event.nodes):

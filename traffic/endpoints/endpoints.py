@@ -229,18 +229,18 @@ class Endpoints:
 
     def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
         """Load the gradients of a job's next iteration. Random ones are made when they are sent."""
-        job, of = self.layout.problem.jobs[job_index], self.layout.streams_of(job_index)
+        job = self.layout.problem.jobs[job_index]
         if isinstance(gradients, RandomGradients):
+            of = self.layout.streams_of(job_index)
             keys = np.array([gradients.key(job, worker, iteration) for worker in range(len(job.workers))], np.uint64)
             self.streams["key"][of] = keys[self.streams["worker"][of]]
             self.streams["magnitude"][of] = gradients.magnitude
             self.streams["gradient"][of] = self.streams["results"][of] = 0
             return
-        for worker in range(len(job.workers)):
+        for worker, mine in enumerate(self.layout.streams_of_workers(job_index)):
             own = np.ascontiguousarray(gradients.of(job, worker, iteration), np.int32)
             results = self.results.setdefault((job_index, worker), np.zeros(len(own), np.int64))
             self.held[job_index, worker] = own
-            mine = of[self.streams["worker"][of] == worker]
             self.streams["gradient"][mine], self.streams["results"][mine] = own.ctypes.data, results.ctypes.data
 
     def count_from(self, job_index: int, iteration: int) -> None:

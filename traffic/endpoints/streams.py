@@ -97,6 +97,13 @@ class StreamLayout:
         """The streams of all workers of a job, in ascending order."""
         return np.flatnonzero(self.streams.job == job_index)
 
+    def streams_of_workers(self, job_index: int) -> list[IntArray]:
+        """The streams of each worker of a job, in ascending order."""
+        of = self.streams_of(job_index)
+        order = np.argsort(self.streams.worker[of], kind="stable")
+        others = np.arange(1, len(self.problem.jobs[job_index].workers))
+        return np.split(of[order], np.searchsorted(self.streams.worker[of[order]], others))
+
     def trees_of(self, job_index: int) -> IntArray:
         return np.flatnonzero(self.trees.job == job_index)
 

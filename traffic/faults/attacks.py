@@ -60,10 +60,7 @@ class Knowledge:
         self.last_seq = max(part.count * part.job.iterations for part in parts)
 
     def frames_of(self, streams: Sequence[int]) -> Frames:
-        """Some frames that streams send in the first iteration: (frames,), empty without streams.
-
-        Those of ranks, which send more than a gradient, have values of the gradient and not the sums of others.
-        """
+        """Some frames of streams' first iteration, (frames,), empty without streams; those of ranks have no sums."""
         if not streams:
             return np.zeros(0, FRAME)
         layout, rows = self.layout, np.arange(DIFFERENT_FRAMES)
